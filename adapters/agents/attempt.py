@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from adapters.agents.activity import Activity
+from adapters.agents.figures import summed
 from domain.session.activity import ActivitySummary, ToolUse
 from domain.values.base import Blob, Text, Usage
 
@@ -72,11 +73,8 @@ class Doing:
         """The sum of the reports about it, call by call."""
         if not self._usages:
             return UNKNOWN
-        sums = {}
-        for name in Usage.model_fields:
-            numbers = [number for usage in self._usages.values() if (number := getattr(usage, name)) is not None]
-            sums[name] = sum(numbers) if numbers else None
-        return Usage(**sums)
+        usages = self._usages.values()
+        return Usage(**{name: summed(*(getattr(usage, name) for usage in usages)) for name in Usage.model_fields})
 
     def _keep(self, use: ToolUse) -> None:
         self._total += 1

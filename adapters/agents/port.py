@@ -55,6 +55,8 @@ class Turn:
     """Gets the agent's activities while it works, on the event loop; must not block or raise."""
     transcribe: Callable[[str], None] | None = None
     """Gets every line that the agent's program prints, with secrets removed."""
+    meter: Callable[[Callable[[], Usage]], None] | None = None
+    """Gets a function that returns what the agent's program has reported to have used so far, from any thread."""
     permit: Permit = deny
     """Answers the agent's requests for permission."""
     recap: Callable[[], str] | None = None

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 
 from adapters.agents.activity import Activity, Status, tail, tool_call, tool_of
 from adapters.agents.failures import of_status, recognised
+from adapters.agents.figures import counted, summed
 from domain.values.base import Usage
 
 Stream = Literal["claude", "codex", "gemini", "opencode", "qwen"]
@@ -61,13 +62,12 @@ def _message_text(part: object) -> Iterator[Activity]:
 def _used(call: object, usage: object) -> Iterator[Activity]:
     """The cost so far of a call to the model; the parts of one answer repeat it."""
     match usage:
-        case {"input_tokens": int(new), "output_tokens": int(output_tokens), **more} if isinstance(call, str):
+        case {"input_tokens": new, "output_tokens": out, **more} if isinstance(call, str):
             cached, cache_writes = (
-                number if isinstance(number := more.get(name), int) else 0
-                for name in ("cache_read_input_tokens", "cache_creation_input_tokens")
+                counted(more.get(name)) or 0 for name in ("cache_read_input_tokens", "cache_creation_input_tokens")
             )
-            input_tokens = new + cached + cache_writes
-            if min(input_tokens, cached, output_tokens) >= 0:
+            input_tokens, output_tokens = summed(counted(new), cached, cache_writes), counted(out)
+            if counted(new) is not None and input_tokens is not None and output_tokens is not None:
                 usage = Usage(input_tokens=input_tokens, cached_tokens=cached, output_tokens=output_tokens)
                 yield Activity(
                     kind="usage", id=call, usage=usage, text=f"{input_tokens:,} tokens in, {output_tokens:,} out"

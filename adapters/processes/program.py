@@ -17,6 +17,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -200,6 +201,7 @@ async def run(
     grace_seconds: float = 2.0,
     on_output: Callable[[str], None] | None = None,
     on_line: OnLine | None = None,
+    on_start: Callable[[Callable[[], str]], None] | None = None,
     pauses: Pauses | None = None,
 ) -> Finished:
     """Run `argv` in `cwd` with exactly `env` and our mark; failures are values. `output_bytes` counts both streams.
@@ -207,8 +209,9 @@ async def run(
 
     To end a run early, its group gets TERM, then `grace_seconds`, then KILL. On return, and before a cancellation
     propagates, nothing that it started is alive. `on_output` gets both streams in pieces, `on_line` whole lines, each
-    with the stream (1 stdout, 2 stderr); if either raises, the run is stopped and the exception is raised. With an
-    `Input`, its standard input can be written to while it runs. During one of the `pauses`, no time limit counts.
+    with the stream (1 stdout, 2 stderr); if either raises, the run is stopped and the exception is raised. `on_start`
+    gets a function that returns what it has written to stdout so far, from any thread. With an `Input`, its standard
+    input can be written to while it runs. During one of the `pauses`, no time limit counts.
     """
     settle()
     try:
@@ -216,6 +219,8 @@ async def run(
     except (OSError, ValueError) as error:
         return _not_started(argv, cwd, error)
     child = Child(started, output_bytes, on_output, on_line, keep_ends=keep_ends)
+    if on_start is not None:
+        on_start(partial(child.output.text, 0))
     try:
         if isinstance(stdin, Input) and started.popen.stdin is not None:
             stdin.attach(started.popen.stdin)

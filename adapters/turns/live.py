@@ -10,7 +10,7 @@ from itertools import islice, takewhile
 from typing import Final, NamedTuple
 
 from adapters.agents.activity import Activity
-from adapters.agents.attempt import Doing
+from adapters.agents.attempt import UNKNOWN, Doing
 from domain.session.activity import ActivitySummary
 from domain.session.attempt_ends import WorkSoFar
 from domain.session.record import Recorded
@@ -61,6 +61,7 @@ class RunningAttempt:
         self._live, self._ring, self._turn_id, self._number = live, ring, turn_id, number
         self._began = live.clock()
         self._doing = Doing(live.clock)
+        self._reported: Callable[[], Usage] = Usage
 
     def observe(self, seen: Activity) -> None:
         """The agent did or said something."""
@@ -87,10 +88,15 @@ class RunningAttempt:
         with self._live.lock:
             return self._doing.activity()
 
+    def meter(self, reported: Callable[[], Usage]) -> None:
+        """Ask this function from now on what the agent's program has reported to have used."""
+        self._reported = reported
+
     def usage(self) -> Usage:
-        """The agent's activity so far."""
+        """Return what it has used so far: what the program reports of the whole attempt, else the sum of its calls."""
+        reported = self._reported()
         with self._live.lock:
-            return self._doing.usage()
+            return self._doing.usage() if reported == UNKNOWN else reported
 
     def so_far(self) -> WorkSoFar:
         """The outcome to record if it is ended now."""

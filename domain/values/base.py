@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, ClassVar, Literal, Self, TypeVar
+from typing import Annotated, ClassVar, Final, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -112,7 +112,9 @@ class Text(Value):
         return f"{self.head}\n[… cut here: {len(self.head.encode())} of {self.length} bytes]"
 
 
-Count = Annotated[int, Field(ge=0, le=2**53 - 1)]
+MOST: Final = 2**53 - 1
+"""The largest count: the largest integer that every reader of JSON knows exactly."""
+Count = Annotated[int, Field(ge=0, le=MOST)]
 
 
 class Usage(Value):

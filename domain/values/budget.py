@@ -4,7 +4,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 from pydantic import Field
 
-from domain.values.base import Command, Count, Usage, Value, absent
+from domain.values.base import MOST, Command, Count, Usage, Value, absent
 
 DEFAULT_ITERATIONS = 6
 DEFAULT_MINUTES = 45
@@ -78,10 +78,11 @@ def used(usage: Usage, *, by_agent: bool) -> Used:
 
 
 def add(total: int | None, more: int | None) -> int | None:
-    """A sum in which unknown values add nothing, but stay unknown if there is nothing else."""
+    """A sum in which unknown values add nothing, but stay unknown if there is nothing else. It stops at the largest
+    count, which is beyond every budget."""
     if more is None:
         return total
-    return (total or 0) + more
+    return min((total or 0) + more, MOST)
 
 
 class BudgetStatus(NamedTuple):

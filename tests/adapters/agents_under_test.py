@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
+import pytest
+
 from adapters.agents.acp.agent import AcpAgent
 from adapters.agents.acp.settings import AcpSettings
 from adapters.agents.codex.agent import CodexAgent
@@ -19,6 +21,7 @@ from adapters.agents.model.endpoint import ModelSettings
 from adapters.agents.port import Agent, Reply, Turn
 from adapters.agents.prompts.conversation import Exchange
 from adapters.agents.scripted import DAY_MS, Scenario, Scripted
+from domain.values.base import Usage
 from tests.adapters.endpoint import Endpoint, Said, chunk, says
 
 TURN = Turn(
@@ -58,6 +61,19 @@ sys.exit(orders.get("exit", 0))
 
 def ask(agent: Agent, turn: Turn = TURN) -> Reply:
     return asyncio.run(agent.ask(turn))
+
+
+async def used_when_cancelled(agent: Agent, turn: Turn) -> Usage:
+    """What the turn's program has reported to have used, asked while it runs; then the turn is cancelled."""
+    heard: list[Callable[[], Usage]] = []
+    task = asyncio.create_task(agent.ask(replace(turn, meter=heard.append)))
+    async with asyncio.timeout(30):
+        while not heard or (used := heard[-1]()) == Usage():  # noqa: ASYNC110 - what a program prints rings no bell
+            await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    return used
 
 
 def code(reply: Reply) -> str | None:

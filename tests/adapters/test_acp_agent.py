@@ -16,8 +16,8 @@ from adapters.agents.activity import Activity
 from adapters.agents.port import Limits, Reply, Turn
 from adapters.agents.team import load
 from adapters.processes.stopwatch import Stopwatch
-from domain.values.base import Usage
-from tests.adapters.agents_under_test import ask, code, running
+from domain.values.base import MOST, Usage
+from tests.adapters.agents_under_test import ask, code, running, used_when_cancelled
 
 PROGRAM = Path(__file__).with_name("acp_program.py")
 TURN = Turn(turn_id="t-1", session_id="s-1", attempt=1, agent="Zoe", role="dev", prompt="Fix it.", access="write")
@@ -133,7 +133,8 @@ def test_activity_is_reported_in_the_common_format(zoe: Zoe) -> None:
             {"inputTokens": 95, "outputTokens": 7, "thoughtTokens": 30, "totalTokens": 132},
             Usage(input_tokens=95, output_tokens=37, reasoning_tokens=30),
         ),
-        ({"inputTokens": -1, "outputTokens": "7"}, Usage()),
+        ({"inputTokens": -1, "outputTokens": "7"}, Usage(output_tokens=7)),
+        ({"inputTokens": 10**30, "outputTokens": 7}, Usage(input_tokens=MOST, output_tokens=7)),
         ("much", Usage()),
     ],
 )
@@ -150,6 +151,18 @@ def test_the_cost_of_a_conversation_is_converted_to_that_of_the_turn(zoe: Zoe) -
     turn = replace(zoe.turn, turn_id="t-2", agent_session=first.agent_session)
     second = zoe.asked({"say": "ok"}, cost(0.75), turn=turn)
     assert (first.usage.cost_micros, second.usage.cost_micros) == (500_000, 250_000)
+
+
+def test_a_cancelled_turn_has_cost_what_it_has_added_to_the_conversation(zoe: Zoe) -> None:
+    def cost(amount: float) -> dict[str, Any]:
+        content = {"used": 1, "size": 2, "cost": {"amount": amount, "currency": "USD"}}
+        return {"update": {"sessionUpdate": "usage_update", **content}}
+
+    first = zoe.asked({"say": "ok"}, cost(0.5))
+    turn = replace(zoe.turn, turn_id="t-2", agent_session=first.agent_session)
+    second = asyncio.run(used_when_cancelled(zoe.agent(cost(0.75), {"hang": 600}), turn))
+    third = zoe.asked({"say": "ok"}, cost(1.0), turn=replace(turn, turn_id="t-3"))
+    assert (second.cost_micros, third.usage.cost_micros) == (250_000, 250_000)
 
 
 @pytest.mark.parametrize(

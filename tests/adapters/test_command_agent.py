@@ -15,7 +15,8 @@ from adapters.agents.activity import Activity
 from adapters.agents.command.agent import CommandAgent
 from adapters.agents.command.settings import CommandSettings
 from adapters.agents.port import Reply
-from tests.adapters.agents_under_test import TURN, CommandSubject, ask, code
+from domain.values.base import Usage
+from tests.adapters.agents_under_test import TURN, CommandSubject, ask, code, used_when_cancelled
 
 
 @pytest.fixture
@@ -443,3 +444,58 @@ def test_a_program_that_retries_silently_fails_with_the_error_that_it_retried(co
         failure.detail
         == "Stopped after 0.5 s without output, while it retried: HTTP 529, attempt 2 of 10, next in 7.0 s."
     )
+
+
+# --- command: what a turn that is cancelled has used ------------------------------------------------------------------
+
+
+SPENT = {"input_tokens": "usage.in", "output_tokens": "usage.out"}
+
+
+@pytest.mark.parametrize(
+    ("said", "paths"),
+    [
+        ('{"usage": {"in": 700, "out": 30}}\n', SPENT),
+        ('{"usage": {"in": 700, "out": 30}}', SPENT),  # the line has not ended
+        ('Hello.\n{\n  "usage": {\n    "in": 700,\n    "out": 30\n  }\n}\n', SPENT),
+        ('[{"usage": {"in": 700}}, {"usage": {"in": 700, "out": 30}}]', SPENT),
+        (
+            '{"usage": {"in": 400, "out": 10}}\n{"usage": {"in": 300, "out": 20}}\n{"usage": {"in": 1',
+            {name: {"path": path, "every": True} for name, path in SPENT.items()},
+        ),
+    ],
+    ids=["a line", "no end of line", "several lines", "a list", "every step"],
+)
+def test_a_cancelled_turn_has_used_what_its_program_has_reported_so_far(
+    command: CommandSubject, said: str, paths: dict[str, Any]
+) -> None:
+    (command.folder / "said").write_text(said)
+    orders = {"say": str(command.folder / "said"), "hang": 600}
+    agent = command.ordered(orders=orders, output="json", text_path="text", usage_paths=paths)
+    used = asyncio.run(used_when_cancelled(agent, TURN))
+    assert used == Usage(input_tokens=700, output_tokens=30)
+
+
+def test_the_counters_of_a_cancelled_turn_are_not_counted_again(command: CommandSubject) -> None:
+    paths = {"input_tokens": "usage.in", "cumulative": True}
+    reading = {"output": "json", "text_path": "text", "session_path": "session", "usage_paths": paths}
+
+    def spending(total: int, **orders: Any) -> CommandAgent:
+        output = command.folder / "said"
+        output.write_text(f'{{"text": "ok", "session": "s", "usage": {{"in": {total}}}}}\n')
+        return command.ordered(orders={"say": str(output), **orders}, resume=("{agent_session}",), **reading)
+
+    first = ask(spending(1_000))
+    again = replace(TURN, agent_session=first.agent_session)
+    hanging = spending(1_700, hang=600)
+    used = asyncio.run(used_when_cancelled(hanging, again))
+    third = ask(spending(2_000), again)
+    assert (first.usage.input_tokens, used.input_tokens, third.usage.input_tokens) == (1_000, 700, 300)
+
+
+def test_a_program_that_is_stopped_for_a_hopeless_retry_has_used_what_it_reported(command: CommandSubject) -> None:
+    said = '{"usage": {"in": 700}}\n{"type":"system","subtype":"api_retry","error_status":401}\n'
+    (command.folder / "said").write_text(said)
+    reading = {"output": "json", "text_path": "result", "stream": "claude", "usage_paths": {"input_tokens": "usage.in"}}
+    reply = ask(command.ordered(orders={"say": str(command.folder / "said"), "hang": 600}, **reading))
+    assert (code(reply), reply.usage.input_tokens) == ("auth", 700)

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from adapters.agents.command.output import messages, model_of, text_of, usage_of
 from adapters.agents.command.settings import CommandSettings, Pick
-from domain.values.base import Usage
+from domain.values.base import MOST, Usage
 from tests.adapters.agents_under_test import CommandSubject, ask
 
 
@@ -130,12 +130,32 @@ def test_the_streams_of_known_programs_can_be_read(
     assert (reply.agent_session or "").rsplit(":", 1)[1] == read[1]
 
 
-@pytest.mark.parametrize("tokens", [-1, 1.5e300, True, "12", None, []])
-def test_an_implausible_cost_is_unknown(tokens: object) -> None:
+def reported(*tokens: object, **pick: object) -> int | None:
+    """The input tokens of a program that reports these, one message each."""
+    usage_paths = {"input_tokens": {"path": "n", **pick}}
     settings = CommandSettings.model_validate(
-        {"argv": ["x"], "output": "json", "text_path": "t", "usage_paths": {"input_tokens": "n"}}
+        {"argv": ["x"], "output": "json", "text_path": "t", "usage_paths": usage_paths}
     )
-    assert usage_of([{"n": tokens}], settings.usage_paths) == Usage(input_tokens=None)
+    return usage_of([{"n": number} for number in tokens], settings.usage_paths).input_tokens
+
+
+@pytest.mark.parametrize("tokens", [-1, -(10**30), float("nan"), True, "twelve", "-12", "", None, []])
+def test_a_cost_that_is_no_count_is_unknown(tokens: object) -> None:
+    assert reported(tokens) is None
+
+
+@pytest.mark.parametrize("tokens", [1.5e300, 10**30, 10**400, float("inf"), "9" * 30, MOST + 1, MOST])
+def test_a_cost_beyond_what_can_be_recorded_is_the_most_that_can(tokens: object) -> None:
+    assert reported(tokens) == MOST
+
+
+def test_a_number_in_quotes_counts() -> None:
+    assert reported("12") == 12
+
+
+def test_a_negative_cost_takes_nothing_from_another() -> None:
+    assert reported(700, -700, 30, every=True) == 730
+    assert reported(10**30, 10**30, every=True) == MOST
 
 
 @pytest.mark.parametrize(

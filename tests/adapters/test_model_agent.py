@@ -16,7 +16,7 @@ from adapters.agents.port import Limits, Reply, Turn
 from adapters.agents.prompts.conversation import Exchange
 from adapters.agents.tables import BadTeam
 from adapters.agents.team import load
-from domain.values.base import Usage
+from domain.values.base import MOST, Usage
 from tests.adapters.agents_under_test import ask, code
 from tests.adapters.endpoint import Endpoint, Said, chunk, event, says
 
@@ -171,11 +171,17 @@ def test_usage_includes_cached_and_reasoning_tokens(endpoint: Endpoint) -> None:
 
 @pytest.mark.parametrize(
     "used",
-    [None, [], {"prompt_tokens": -1}, {"prompt_tokens": 10**400}, {"prompt_tokens": True, "cost": -1}, {"cost": 1e300}],
+    [None, [], {"prompt_tokens": -1}, {"prompt_tokens": 10**400}, {"prompt_tokens": True, "cost": -1}, {"cost": True}],
 )
 def test_figures_that_make_no_sense_are_unknown(endpoint: Endpoint, used: object) -> None:
     output = Said((*says("ok")[:2], event({"choices": [], "usage": used})))
     assert answers(endpoint, output).usage == Usage()
+
+
+def test_figures_beyond_what_can_be_recorded_are_the_most_that_can(endpoint: Endpoint) -> None:
+    used = {"prompt_tokens": 10**30, "completion_tokens": 7, "cost": 1e300}
+    output = Said((*says("ok")[:2], event({"choices": [], "usage": used})))
+    assert answers(endpoint, output).usage == Usage(input_tokens=MOST, output_tokens=7, cost_micros=MOST)
 
 
 def test_an_endpoint_without_streaming_works_too(endpoint: Endpoint) -> None:

@@ -153,6 +153,29 @@ def test_cancelled_attempt_keeps_activity_and_usage(tmp_path: Path) -> None:
         assert [row["tokens"] for row in costs["rows"]] == [9]
 
 
+def test_cancelled_program_keeps_the_usage_that_it_has_reported(tmp_path: Path) -> None:
+    said = json.dumps({"usage": {"in": 700, "out": 30}})
+    script = (
+        f"import sys, time; sys.stdin.read(); print('{said}', flush=True); sys.stderr.write('.\\n'); time.sleep(600)"
+    )
+    team = tmp_path / "team.toml"
+    team.write_text(
+        '[[agents]]\nname = "Una"\nroles = ["planner"]\nadapter = "command"\n[agents.settings]\n'
+        f'argv = {json.dumps([sys.executable, "-c", script])}\noutput = "json"\ntext_path = "text"\n'
+        '[agents.settings.usage_paths]\ninput_tokens = { path = "usage.in", every = true }\n'
+        'output_tokens = "usage.out"\n'
+    )
+    body = delivery()
+    del body["scenario"]
+    with inside(tmp_path, team=team) as client:
+        name = start(client, body)
+        until(lambda: client.get(f"/api/sessions/{name}/turns/{name}.t1").json()["activity"], what="the report")
+        assert client.post(f"/api/sessions/{name}/cancel", json={}).status_code == 200
+        _, end = cancelled(client, name)
+        assert (end["data"]["usage"]["inputTokens"], end["data"]["usage"]["outputTokens"]) == (700, 30)
+        assert session(client, name)["budget"]["tokens"] == 730
+
+
 def test_expired_attempt_keeps_its_activity(tmp_path: Path) -> None:
     with inside(tmp_path, budget_minute=0.4) as client:
         name = start(client, busy(delayMs=60_000) | {"maxMinutes": 1})

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from domain.values.base import Usage
+from domain.values.base import MOST, Usage
 from domain.values.budget import (
     Budget,
     BudgetLimits,
@@ -146,6 +146,12 @@ def test_unknown_usage_adds_nothing_and_alone_stays_unknown(
 )
 def test_a_turn_without_reported_usage_counts_as_unknown(usage: Usage, spent: Spent) -> None:
     assert Spent(tokens=10).after(usage, by_agent=True) == spent
+
+
+def test_a_sum_stops_at_the_largest_count() -> None:
+    most = Usage(input_tokens=MOST, output_tokens=MOST, cost_micros=MOST)
+    assert Spent(tokens=10).after(most, by_agent=True) == Spent(tokens=MOST, cost_micros=MOST)
+    assert Spent(tokens=MOST) + Spent(tokens=MOST) == Spent(tokens=MOST)
 
 
 def test_validation_commands_cost_nothing_and_are_not_unknown() -> None:

@@ -34,7 +34,7 @@ from pathlib import Path
 
 from adapters.agents.command.agent import CommandAgent
 from adapters.agents.command.conversation import AgentConversation, TurnConversation, program_id
-from adapters.agents.command.output import added
+from adapters.agents.command.output import added, keep, reading, since
 from adapters.agents.port import Reply
 from adapters.agents.rpc import Program
 from adapters.fence.port import Fence
@@ -211,6 +211,12 @@ class Dialogue:
                     continue
             self._observe(seen)
 
+    def used(self, before: Usage) -> Usage:
+        """Return what the turn has used so far. The cost is that of the conversation, less what it was before."""
+        if self.cost is None:
+            return self.usage
+        return self.usage.changed(cost_micros=since(before, Usage(cost_micros=self.cost)).cost_micros)
+
     def _say(self, voice: Voice, text: str) -> None:
         if voice == "message":
             if self._interrupted and self._parts:
@@ -269,7 +275,16 @@ class AcpAgent(CommandAgent):
         program = Program(settings, turn, call, fence)
         situation = Situation(self._acp, turn, call, fence.level, most)
         dialogue = Dialogue(situation, program.stopwatch, program.observe)
-        failure = await program.talk(dialogue, talk.conversation.id if talk.resumed else None)
+        counter = self._meter(talk.conversation)
+        before = reading(counter) if talk.resumed else Usage()
+        if turn.meter is not None:
+            turn.meter(lambda: dialogue.used(before))
+        try:
+            failure = await program.talk(dialogue, talk.conversation.id if talk.resumed else None)
+        except asyncio.CancelledError:
+            if talk.resumed and dialogue.cost is not None:  # the next turn must not count it again
+                keep(Usage(cost_micros=dialogue.cost), counter)
+            raise
         return await asyncio.to_thread(self._reply, dialogue, talk, failure, call)
 
     def _reply(self, dialogue: Dialogue, talk: TurnConversation, failure: Failure | None, call: Call) -> Reply:

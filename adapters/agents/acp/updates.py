@@ -6,10 +6,11 @@ from typing import Any, Final
 
 from adapters.agents.activity import PATHS, TITLE, Activity, Status, Tool, tail, tool_call
 from adapters.agents.desk import PermissionDesk, RequestedTool
+from adapters.agents.figures import counted
 from adapters.agents.speech import Voice
 from adapters.agents.streams import exit_code_of, plan_of
 from domain.session.attempts import Failure, FailureCode
-from domain.values.base import Usage
+from domain.values.base import MOST, Usage
 from domain.values.sentences import Sentence
 
 Message = Mapping[str, Any]  # JSON of an external program
@@ -37,7 +38,6 @@ _STOPS: Final[Mapping[str, tuple[FailureCode, str]]] = {
     "cancelled": ("crash", "agent_interrupted"),
 }
 _DESCRIBES: Final = ("title", "kind", "rawInput", "locations")
-_MOST: Final = 2**53 - 1
 
 
 def spoken(update: Message) -> tuple[Voice, str] | None:
@@ -90,7 +90,7 @@ def cost_of(update: Message) -> int | None:
     """The cost of the conversation so far, in millionths of a dollar."""
     match update:
         case {"sessionUpdate": "usage_update", "cost": {"amount": int() | float() as amount, "currency": "USD"}}:
-            return round(amount * 1_000_000) if 0 <= amount < 1_000_000 else None
+            return counted(amount * 1_000_000)
     return None
 
 
@@ -100,18 +100,18 @@ def usage_of(answer: Message) -> Usage:
     used = answer.get("usage")
     if not isinstance(used, dict):
         return _quota(answer)
-    input_tokens, output_tokens = _count(used.get("inputTokens")), _count(used.get("outputTokens"))
+    input_tokens, output_tokens = counted(used.get("inputTokens")), counted(used.get("outputTokens"))
     cache_reads, cache_writes, thought = (
-        _count(used.get(name)) for name in ("cachedReadTokens", "cachedWriteTokens", "thoughtTokens")
+        counted(used.get(name)) for name in ("cachedReadTokens", "cachedWriteTokens", "thoughtTokens")
     )
     if input_tokens is None or output_tokens is None:
         return Usage(input_tokens=input_tokens, output_tokens=output_tokens)
-    uncounted = (_count(used.get("totalTokens")) or 0) - input_tokens - output_tokens
+    uncounted = (counted(used.get("totalTokens")) or 0) - input_tokens - output_tokens
     cached = (cache_reads or 0) + (cache_writes or 0)
     if cached and uncounted >= cached:
-        input_tokens, uncounted = input_tokens + cached, uncounted - cached
+        input_tokens, uncounted = min(input_tokens + cached, MOST), uncounted - cached
     if thought and uncounted >= thought:
-        output_tokens += thought
+        output_tokens = min(output_tokens + thought, MOST)
     return Usage(
         input_tokens=input_tokens,
         cached_tokens=cache_reads if cache_reads is not None and cache_reads <= input_tokens else None,
@@ -124,7 +124,9 @@ def _quota(answer: Message) -> Usage:
     """Gemini's own format."""
     match answer:
         case {"_meta": {"quota": {"token_count": dict(used)}}}:
-            return Usage(input_tokens=_count(used.get("input_tokens")), output_tokens=_count(used.get("output_tokens")))
+            return Usage(
+                input_tokens=counted(used.get("input_tokens")), output_tokens=counted(used.get("output_tokens"))
+            )
     return Usage()
 
 
@@ -177,10 +179,6 @@ def _output(update: Message) -> str:
     if isinstance(raw, dict):
         raw = next((raw[name] for name in ("output", "stdout", "error") if isinstance(raw.get(name), str)), None)
     return raw if isinstance(raw, str) else ""
-
-
-def _count(number: object) -> int | None:
-    return number if isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= _MOST else None
 
 
 # Answers an agent's requests for permission over ACP.

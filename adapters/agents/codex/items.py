@@ -10,6 +10,7 @@ from adapters.agents.activity import PATHS, Activity, tail
 from adapters.agents.command.call import Call
 from adapters.agents.desk import RequestedTool
 from adapters.agents.failures import Rule, failure_of, last_lines, of_status, recognised
+from adapters.agents.figures import counted
 from adapters.agents.speech import Voice
 from adapters.agents.streams import codex_item, plan_of
 from domain.session.attempts import Failure, FailureCode
@@ -37,7 +38,6 @@ _CODES: Final[Mapping[str, FailureCode]] = {
 }
 _SHELLS: Final = frozenset({"sh", "bash", "zsh"})
 _CAPITAL: Final = re.compile(r"(?<=[a-z])([A-Z])")
-_MOST: Final = 2**53 - 1
 
 
 def spoken(method: str, fields: Message) -> tuple[Voice, str] | None:
@@ -79,7 +79,7 @@ def usage_in(fields: Message) -> Usage | None:
     match fields:
         case {"tokenUsage": {"last": dict(last)}}:
             names = ("inputTokens", "cachedInputTokens", "outputTokens", "reasoningOutputTokens")
-            input_tokens, cached, output_tokens, thought = (_count(last.get(name)) for name in names)
+            input_tokens, cached, output_tokens, thought = (counted(last.get(name)) for name in names)
             if input_tokens is not None and output_tokens is not None:
                 return Usage(
                     input_tokens=input_tokens,
@@ -147,7 +147,3 @@ def _bare(command: str) -> str:
         case [shell, "-c" | "-lc", script] if PurePath(shell).name in _SHELLS:
             return script
     return command
-
-
-def _count(number: object) -> int | None:
-    return number if isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= _MOST else None

@@ -22,6 +22,7 @@ from adapters.agents.command.conversation import (
     read_handle,
     remove,
 )
+from adapters.agents.command.meter import Meter, after
 from adapters.agents.command.output import added, plus
 from adapters.agents.command.questions import StdioQuestions
 from adapters.agents.command.run import Hopeless, Run, Watch
@@ -50,7 +51,8 @@ class CommandAgent:
         reply = await self._run_turn(turn, self._talk(turn))
         if reply.resumed and reply.failure and reply.failure.code == "lost_conversation":
             spent = reply.usage
-            again = await self._run_turn(turn, self._new(turn, "The program no longer knows the conversation."))
+            why = "The program no longer knows the conversation."
+            again = await self._run_turn(replace(turn, meter=after(spent, turn)), self._new(turn, why))
             reply = replace(again, usage=plus(spent, again.usage))
         return replace(reply, seconds=time.monotonic() - started)
 
@@ -121,6 +123,9 @@ class CommandAgent:
             return Reply(failure=call)
         questions = StdioQuestions(turn, call, fence.level) if settings.questions else None
         watch = Watch(settings, call, turn, questions)
+        meter = Meter(settings.usage_paths, self._meter(conversation) if talk.resumed else None)
+        if turn.meter is not None:
+            turn.meter(meter.used)
         try:
             finished = await run(
                 call.argv,
@@ -132,10 +137,15 @@ class CommandAgent:
                 output_bytes=self._output_bytes(limits),
                 fence=fence,
                 on_line=watch.line,
+                on_start=meter.begin,
                 pauses=questions.pauses if questions else None,
             )
         except Hopeless as hopeless:
-            return Reply(failure=hopeless.failure, agent_session=conversation.handle if talk.resumed else None)
+            handle = conversation.handle if talk.resumed else None
+            return Reply(failure=hopeless.failure, agent_session=handle, usage=meter.noted())
+        except asyncio.CancelledError:
+            meter.noted()
+            raise
         finally:
             if questions:
                 await questions.close()

@@ -1,7 +1,6 @@
 """Parses a program's untrusted output strictly: the text, the session id, the cost and the error."""
 
 import contextlib
-import math
 from collections import deque
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ import orjson
 from pydantic import ValidationError
 
 from adapters.agents.command.settings import Pick, UsagePaths
+from adapters.agents.figures import amount, counted, summed
 from domain.values.base import Usage
 
 MESSAGES = 100_000
@@ -56,7 +56,7 @@ def _error_words(value: object) -> str:
 
 
 def usage_of(output: Sequence[Message], paths: UsagePaths | None) -> Usage:
-    """The reported cost; an implausible number counts as unknown."""
+    """The reported cost. Negative numbers, and what is no number, count as unknown."""
     if paths is None:
         return Usage()
     cost = _number(output, paths.cost_micros)
@@ -71,11 +71,11 @@ def usage_of(output: Sequence[Message], paths: UsagePaths | None) -> Usage:
     ):
         output_tokens, reasoned = total - input_tokens, total - input_tokens - output_tokens
     return Usage(
-        input_tokens=_count(input_tokens),
-        cached_tokens=_count(_number(output, paths.cached_tokens)),
-        output_tokens=_count(output_tokens),
-        reasoning_tokens=_count(reasoned),
-        cost_micros=_count(cost if dollars is None else dollars * 1_000_000),
+        input_tokens=counted(input_tokens),
+        cached_tokens=counted(_number(output, paths.cached_tokens)),
+        output_tokens=counted(output_tokens),
+        reasoning_tokens=counted(reasoned),
+        cost_micros=counted(cost if dollars is None else dollars * 1_000_000),
     )
 
 
@@ -148,28 +148,31 @@ def _number(output: Sequence[Message], picks: Sequence[Pick] | None) -> float | 
 
 
 def _one_number(output: Sequence[Message], pick: Pick) -> float | None:
-    values = [float(value) for value in _values(output, pick) if type(value) in (int, float)]
+    values = [number for value in _values(output, pick) if (number := amount(value)) is not None]
     if not values:
         return None
     return sum(values) if pick.every else values[-1]
-
-
-def _count(number: float | None) -> int | None:
-    if number is None or not math.isfinite(number) or not 0 <= number <= 2**53 - 1:
-        return None
-    return round(number)
 
 
 # Counters of a whole conversation, and what one turn added to them.
 
 
 def added(total: Usage, counter: Path) -> Usage:
-    """The usage since the last reading, which is kept in the file `counter`; a counter that became smaller restarted at
-    zero."""
-    before = _reading(counter)
+    """The usage since the last reading, which from now on is this one: the file `counter` keeps it."""
+    grown = since(reading(counter), total)
+    keep(total, counter)
+    return grown
+
+
+def keep(total: Usage, counter: Path) -> None:
+    """Make this the last reading."""
     with contextlib.suppress(OSError):
         counter.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         counter.write_bytes(total.model_dump_json(exclude_none=True).encode())
+
+
+def since(before: Usage, total: Usage) -> Usage:
+    """The usage since an earlier reading; a counter that became smaller restarted at zero."""
     figures = total.model_dump()
     earlier = before.model_dump()
     grown = {name: _grown(earlier[name], now) for name, now in figures.items()}
@@ -181,11 +184,12 @@ def added(total: Usage, counter: Path) -> Usage:
 def plus(one: Usage, other: Usage) -> Usage:
     """The sum of both; a field that neither has stays unknown."""
     first, second = one.model_dump(), other.model_dump()
-    both = {name: _sum(first[name], second[name]) for name in first}
+    both = {name: summed(first[name], second[name]) for name in first}
     return Usage.model_validate(both)
 
 
-def _reading(counter: Path) -> Usage:
+def reading(counter: Path) -> Usage:
+    """The last reading; nothing is known where there is none."""
     with contextlib.suppress(OSError, ValidationError):
         return Usage.model_validate_json(counter.read_bytes())
     return Usage()
@@ -193,7 +197,3 @@ def _reading(counter: Path) -> Usage:
 
 def _grown(before: int | None, now: int | None) -> int | None:
     return None if now is None else now - (before or 0)
-
-
-def _sum(one: int | None, other: int | None) -> int | None:
-    return None if one is None and other is None else (one or 0) + (other or 0)

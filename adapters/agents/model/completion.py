@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from adapters.agents.failures import last_lines, of_status, recognised
+from adapters.agents.figures import counted
 from adapters.agents.resets import wait_of
 from adapters.agents.speech import Voice
 from domain.session.attempts import Failure, FailureCode
@@ -12,7 +13,6 @@ from domain.values.sentences import Sentence, because
 
 Message = Mapping[str, Any]  # JSON of an external endpoint
 Say = Callable[[Voice, str], None]
-_MOST: Final = 2**53 - 1
 _DECLINED: Final = ("content_filter", "content_policy_violation", "safety")
 
 
@@ -98,7 +98,7 @@ def failure_in(error: object, status: int | None = None) -> Failure:
     fields = error if isinstance(error, dict) else {}
     message = last_lines(str(fields.get("message") or (error if isinstance(error, str) else "")))
     words = " ".join((str(fields.get("code") or ""), str(fields.get("type") or ""), message))
-    number = status if status is not None else _whole(fields.get("code"))
+    number = status if status is not None else counted(fields.get("code"))
     detail = message or Sentence("endpoint_reported_error")
     if status is not None:
         detail = f"HTTP {status}: {message}" if message else f"HTTP {status}."
@@ -125,11 +125,11 @@ def _code(status: int | None, words: str) -> FailureCode:
 
 def usage_of(used: Message) -> Usage:
     """The figures that are consistent with each other."""
-    input_tokens, output_tokens = _whole(used.get("prompt_tokens")), _whole(used.get("completion_tokens"))
+    input_tokens, output_tokens = counted(used.get("prompt_tokens")), counted(used.get("completion_tokens"))
     cached = _within(_detail(used, "prompt_tokens_details", "cached_tokens", "prompt_cache_hit_tokens"), input_tokens)
     reasoned = _within(_detail(used, "completion_tokens_details", "reasoning_tokens"), output_tokens)
     cost = used.get("cost")
-    paid = round(cost * 1_000_000) if isinstance(cost, int | float) and 0 <= cost < 1_000_000 else None
+    paid = counted(cost * 1_000_000) if isinstance(cost, int | float) and not isinstance(cost, bool) else None
     return Usage(
         input_tokens=input_tokens,
         cached_tokens=cached,
@@ -141,18 +141,12 @@ def usage_of(used: Message) -> Usage:
 
 def _detail(used: Message, table: str, name: str, plain: str = "") -> int | None:
     inner = used.get(table)
-    number = _whole(inner.get(name)) if isinstance(inner, dict) else None
-    return _whole(used.get(plain)) if number is None else number
+    number = counted(inner.get(name)) if isinstance(inner, dict) else None
+    return counted(used.get(plain)) if number is None else number
 
 
 def _within(part: int | None, whole: int | None) -> int | None:
     return part if part is not None and whole is not None and part <= whole else None
-
-
-def _whole(number: object) -> int | None:
-    if isinstance(number, str) and number.isascii() and number.isdigit() and len(number) < 16:
-        number = int(number)
-    return number if isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= _MOST else None
 
 
 def _dicts(value: object) -> Iterator[Message]:

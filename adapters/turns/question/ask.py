@@ -74,7 +74,9 @@ class Asking:
         turn, rendered = await asyncio.to_thread(self._prepared, job, agent) if question is None else question
         with self._live.running(job.lease.turn_id, job.lease.attempt) as attempt:
             permit = self._questions.permit(job, attempt) if self._questions else deny
-            watched = changed(turn, observe=attempt.observe, transcribe=attempt.transcribe, permit=permit)
+            watched = changed(
+                turn, observe=attempt.observe, transcribe=attempt.transcribe, meter=attempt.meter, permit=permit
+            )
             reply = await agent.ask(watched)
         if job.request.access != "write" and len(reply.text) < SHORT:  # only the words are kept
             return self.answer(job, rendered, reply, turn.workspace, attempt)
