@@ -5,6 +5,7 @@ that the same seed always writes the same log.
 """
 
 import asyncio
+import logging
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -57,6 +58,16 @@ TEAM: Final = Team(
     )
 )
 STEP: Final = ValidationStep(stage="test", command="check", argv=("check",))
+
+
+class Breakage(logging.Handler):
+    """Ends the simulation at the first turn that breaks: the twin lacks something, and its sessions would be retried
+    for as long as there are days."""
+
+    found = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.found = self.format(record)
 
 
 class SimulatedClock:
@@ -154,6 +165,7 @@ class World:
     store: MemoryStore = field(init=False)
     follower: Follower = field(init=False)
     views: SqliteViews = field(init=False)
+    breakage: Breakage = field(default_factory=lambda: Breakage(logging.ERROR))
     _writer: Writer = field(init=False)
 
     def run(self) -> "World":
@@ -163,6 +175,9 @@ class World:
             self.views = SqliteViews(folder / "views.db")
             stack.callback(self.views.close)
             self.follower = Follower(self.store, self.views)
+            turns = logging.getLogger("adapters.turns.runner")
+            turns.addHandler(self.breakage)
+            stack.callback(turns.removeHandler, self.breakage)
             virtual.run(self._story)
         return self
 
@@ -182,6 +197,7 @@ class World:
             await self._do(session_id, command, starts=True)
         person = asyncio.create_task(self._person()) if self.person else None
         while not self._finished() and loop.time() < DAYS * 24 * HOUR:
+            assert not self.breakage.found, self.breakage.found
             await asyncio.sleep(drawn.uniform(0.5, 1.5) * HOUR)
             if self.trouble and drawn.random() < 0.5:
                 await self._kill(server)
