@@ -22,7 +22,7 @@ from api.cli.labels import sentence
 from domain.session.record import Omitted, Recorded, Sight
 from domain.values.base import Value
 from domain.values.sentences import Sentence
-from projections.catalogue import dump
+from projections.catalogue import fingerprint
 from projections.engine import witness
 from projections.follow import Follower
 from projections.parts import MOST, WORTH, DividedLog, Undivided, divided, fold_part
@@ -170,9 +170,9 @@ def difference(store: Log, path: Path, database: str) -> str | None:
                 follower = Follower(log, views)
                 follower.catch_up()
                 problems = [sentence("the views: {problem}", problem=each) for each in follower.problems()]
-                before = dump(views)
+                before = fingerprint(views)
                 rebuild(follower, log, database)
-                if before != dump(views):
+                if before != fingerprint(views):
                     problems.append(
                         sentence("the views {path} differ from the log: keep a copy before you replace them", path=path)
                     )

@@ -1,9 +1,11 @@
 """Views can be thrown away (P13): live and rebuilt ones are the same bytes."""
 
+import hashlib
 import json
 import subprocess
 import sys
 import threading
+import tracemalloc
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -16,7 +18,7 @@ from adapters.store.sqlite.views import SqliteViews
 from adapters.writer.newest import NewestEvents
 from domain.session.record import Omitted, Recorded
 from domain.values.base import DomainEvent
-from projections.catalogue import PROJECTIONS, dump
+from projections.catalogue import PROJECTIONS, dump, fingerprint
 from projections.engine.ports import Database, Projection, each
 from projections.follow import Follower
 from projections.sessions import fold, overview
@@ -105,6 +107,29 @@ def test_a_dump_is_canonical(views: SqliteViews) -> None:
         for row in (("글", None), ("a", 2), ("a", 1)):
             db.execute("INSERT INTO a VALUES (?, ?)", row)
     assert dump(views, [projection]) == '{"a":[["a",1],["a",2],["글",null]],"b":[]}'.encode()
+
+
+def test_comparing_views_takes_no_more_memory_for_more_rows(views: SqliteViews) -> None:
+    projection = Projection("b", ("b",), ("CREATE TABLE b (n BIGINT, x TEXT)",), apply=each(_no))
+
+    def compared(rows: int) -> int:
+        """The largest memory that was in use while views of so many more rows were read."""
+        with views.transaction() as db:
+            for number in range(rows):
+                db.execute("INSERT INTO b VALUES (?, ?)", (number % 97, f"{number} {'x' * 500}"))
+        tracemalloc.start()
+        try:
+            assert fingerprint(views, [projection]) == hashlib.sha256(dump(views, [projection])).hexdigest()
+            tracemalloc.reset_peak()
+            fingerprint(views, [projection])
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    with views.transaction() as db:
+        db.execute(projection.schema[0])
+    few = compared(100)
+    assert compared(5_000) < few + 50_000
 
 
 def _no(db: Database, recorded: Recorded) -> None:
