@@ -8,6 +8,7 @@ import orjson
 
 from adapters.store.port import StoredReceipt
 from adapters.writer.unit_of_work import CommandEnvelope
+from domain.session.comments import AddComment
 from domain.session.state import Session
 from domain.values.base import Forbidden, HansardError, Refused, Stale, Unknown
 from domain.values.sentences import Sentence, from_wire, sentence_of, wire
@@ -54,6 +55,8 @@ def answer_to(envelope: CommandEnvelope, sessions: Mapping[str, Session], positi
     """
     session = sessions[envelope.session_id]
     more = session.receipt()
+    if isinstance(envelope.command, AddComment):
+        more |= {"commentId": session.comments.newest_id}
     subject = sessions.get(str(more.get("sessionId")), session) if more else session
     if subject is not session:
         more |= {"version": subject.version}

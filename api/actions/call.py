@@ -23,6 +23,8 @@ class ActionCall(Generic[B]):
     body: B
     session: str = ""
     """The session that the call is about; empty if it is about none."""
+    part: str = ""
+    """The part of the session that the call is about, such as a comment; empty if it is about all of it."""
     version: int | None = None
     """The version that the command is bound to."""
     key: str | None = None

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from api.actions.budget import extend_budget
+from api.actions.comments import make_comment, settle_comment
 from api.actions.control import cancel_session, continue_session, reset_session, retry_turn
 from api.actions.conversation import continue_latest, receive_message, reset_latest
 from api.actions.decision import decide
@@ -23,6 +24,8 @@ ACTIONS: Final[tuple[Action[Any], ...]] = (
     decide,
     decide_scope,
     land_session,
+    make_comment,
+    settle_comment,
     fork_session,
     continue_session,
     reset_session,

@@ -47,6 +47,10 @@ class WaitArguments(NamedSession):
     seconds: Annotated[StrictInt, Field(ge=0, le=600)] = Field(default=45, description="longest wait")
 
 
+class ShowComments(AtVersion):
+    limit: Annotated[StrictInt, Field(ge=1, le=200)] = Field(default=50, description="default: 50")
+
+
 class ShowTurns(NamedSession):
     limit: Annotated[StrictInt, Field(ge=1, le=200)] = Field(default=50, description="default: 50")
 
@@ -121,6 +125,12 @@ async def _turns(api: Api, arguments: Json) -> Json:
     return {"items": items, "nextCursor": more}
 
 
+async def _comments(api: Api, arguments: Json) -> Json:
+    session_id = await resolve(api, str(arguments.pop("session")))
+    items, more = await api.pages(f"{path_of(session_id)}/comments", **{"limit": 50, **arguments})
+    return {"items": items, "nextCursor": more}
+
+
 async def _wait(api: Api, arguments: Json) -> Json:
     """Until nothing runs: it has ended, or waits for a person. `rests` is false where the time was over first."""
     session_id = await resolve(api, str(arguments["session"]))
@@ -153,6 +163,13 @@ TOOLS: Final = (
     ),
     AgentTool("inbox", "List what waits for a person, oldest first.", "read", ShowInbox, _inbox),
     AgentTool("changes", "Show what a session has changed, as a diff.", "read", ShowChanges, _changes),
+    AgentTool(
+        "comments",
+        "List what people have remarked on a session's result, with the lines, the status and the answers.",
+        "read",
+        ShowComments,
+        _comments,
+    ),
     AgentTool(
         "turns",
         "List what each agent was asked, in order: status, attempts, usage, changed files, tools.",

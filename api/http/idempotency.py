@@ -45,6 +45,7 @@ async def call_of(request: Request) -> ActionCall[bytes]:
         scope=request.state.scope,
         body=raw,
         session=request.path_params.get("id", ""),
+        part=request.path_params.get("comment", ""),
         key=key,
         fingerprint="" if key is None else fingerprint(b"POST", request.scope["path"].encode(), raw),
         trace=traceparent(request),

@@ -10,7 +10,7 @@ from api.routes.health import Alive, Readiness
 from api.routes.policies import POLICIES, lab
 from api.routes.turns import HeldTurn, TurnOffer
 from projections import reports
-from projections.views import blame, diff, past, record, sessions, turns
+from projections.views import blame, comments, diff, past, record, sessions, turns
 
 _events = partial(Operation, answer="EventPage", stream=True, refuses=(429,))
 
@@ -103,6 +103,12 @@ OPERATIONS: dict[str, Operation] = {
         "`Accept: text/x-diff` gives the patch alone. A failed or cancelled session keeps its changes.",
         answer=blame.ChangesView,
         other="text/x-diff",
+    ),
+    "list_comments": Operation(
+        tag="Sessions",
+        summary="What people have remarked on a result, oldest first",
+        description="Each with the lines that it quotes, the commit that the person saw, its status and the answers.",
+        answer=comments.CommentPage,
     ),
     "list_conversations": Operation("Messages", "Conversations, newest first", answer=sessions.ConversationPage),
     "show_conversation": Operation(

@@ -111,6 +111,7 @@ AT_ENDPOINTS: dict[tuple[str, str], tuple[str, Schema]] = {
     ("list_events", "cursor"): _NUMBERED,
     ("list_log", "cursor"): _NUMBERED,
     ("list_turns", "cursor"): _NUMBERED,
+    ("list_comments", "cursor"): _NUMBERED,
     ("show_report", "label"): ("only sessions with this label", {"type": "string", "minLength": 1, "maxLength": 64}),
     ("show_report", "limit"): (
         "maximum number of rows; all rows if neither this nor `cursor` is given",
@@ -125,6 +126,7 @@ PATH: dict[str, str] = {
     "origin": "the conversation's name",
     "turn": "a turn's id, from its claim",
     "artifact": "an artifact's id, from the session's list of artifacts",
+    "comment": "a comment's id, such as `c1`",
     "name": "a file's name, or a report's: summary, budgets, quality, convergence, decisions or costs",
 }
 HEADERS: dict[str, tuple[str, str, Schema]] = {

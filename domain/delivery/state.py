@@ -37,6 +37,8 @@ class ScopeRequest:
 class Delivery(Session):
     """The state of a delivery (S4 §4.1)."""
 
+    takes_comments = True
+
     policy: str
     task: str
     file_paths: tuple[str, ...]

@@ -66,6 +66,8 @@ class Orchestration(Session):
     """The state of an orchestration (behaviour §1.1). `agents` are the subtasks in the order of the plan; their place
     in it is the key of `reports`, `feedback`, `passed` and `fixes`."""
 
+    takes_comments = True
+
     policy: str
     prompt: str
     employees: tuple[Employee, ...]

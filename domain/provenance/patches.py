@@ -14,11 +14,12 @@ _NOWHERE: Final = "/dev/null"
 
 class HunkLine(NamedTuple):
     """`sign` is `+` for a line that no parent has, `-` for a removed line, else a blank. A removed line has the number
-    0."""
+    0; `old` is the number that a line had before, 0 for an added one, and for all lines of a merge."""
 
     sign: str
     text: str
     number: int
+    old: int = 0
 
 
 class PatchHunk(NamedTuple):
@@ -73,6 +74,7 @@ def _body(head: re.Match[str], lines: Iterator[str]) -> Iterator[HunkLine]:
     """As many lines as the header says: their content may look like headers."""
     parents = [int(part.partition(",")[2] or 1) for part in head[2].split()]
     number, left = int(head[3]), int(head[4] or 1)
+    old = int(head[2].split()[0][1:].partition(",")[0]) if len(parents) == 1 else 0
     while left > 0 or any(count > 0 for count in parents):
         line = next(lines, None)
         if line is None:
@@ -84,7 +86,9 @@ def _body(head: re.Match[str], lines: Iterator[str]) -> Iterator[HunkLine]:
         for index, sign in enumerate(signs):
             parents[index] -= sign == "-" if gone else sign == " "
         sign = "-" if gone else "+" if set(signs) == {"+"} else " "
-        yield HunkLine(sign, line[len(parents) :], 0 if gone else number)
+        before = old if len(parents) == 1 and sign != "+" else 0
+        yield HunkLine(sign, line[len(parents) :], 0 if gone else number, before)
+        old += bool(before)
         number, left = (number, left) if gone else (number + 1, left - 1)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from domain.session.activity import ActivityRecorded
 from domain.session.children import ChildClosed, CloseChild
+from domain.session.comments import AddComment, ChangeComment, CommentChanged, CommentMade
 from domain.session.forks import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
 from domain.session.permissions import (
     DecidePermission,
@@ -99,6 +100,12 @@ def shared_command(events: Sequence[DomainEvent], session: Session | None) -> Co
             return RetryTurn(reason=event.reason)
         case TextRedacted() as event:
             return RedactText(digest=event.digest, reason=event.reason, events=event.events)
+        case CommentMade() as event:
+            names = AddComment.model_fields.keys() - {"blobs", "actor"}
+            return AddComment(actor=event.by, **{name: getattr(event, name) for name in names})
+        case CommentChanged() as event:
+            names = ChangeComment.model_fields.keys() - {"blobs", "actor"}
+            return ChangeComment(actor=event.by, **{name: getattr(event, name) for name in names})
         case (TurnAnswered() | TurnFailed() | TurnAttemptFailed()) as event if (
             session and session.turn(event.turn_id).work == "ask"
         ):

@@ -4,6 +4,8 @@ from typing import TypeVar
 
 from domain.session.activity import ActivitySummary, recorded_as
 from domain.session.attempt_ends import AttemptEnds, SoFar, nothing
+from domain.session.comment_rules import add_comment, change_comment
+from domain.session.comments import AddComment, ChangeComment
 from domain.session.decision import Events, Kind, Now, Outcome
 from domain.session.fork_rules import diverge, fork, release
 from domain.session.forks import Diverge, ForkSession, Release
@@ -45,8 +47,8 @@ def carry_out(
 
 
 def _decide(now: Now[S], command: Command) -> Events:
-    """Returns what the command leads to: by the rules for forks, permissions or landings if it is about those,
-    otherwise by the kind's."""
+    """Returns what the command leads to: by the rules for forks, comments, permissions or landings if it is about
+    those, otherwise by the kind's."""
     match command:
         case ForkSession():
             return _forked(now, command)
@@ -56,6 +58,10 @@ def _decide(now: Now[S], command: Command) -> Events:
             return release(now, command)
         case RedactText():
             return redact_text(command)
+        case AddComment():
+            return add_comment(now, command)
+        case ChangeComment():
+            return change_comment(now, command)
         case RequestPermission():
             return request_permission(now, command)
         case DecidePermission():

@@ -4,11 +4,12 @@ States are plain dataclasses. `evolve` makes one private copy, assigns its field
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
 from domain.checks.weakening import Weakening
 from domain.session.attempts import ONCE, NextAttempt, Outstanding, RetryPolicy, Tries, after, failure_sentence
 from domain.session.children import ChildClosed, ChildRequested, OpenChild
+from domain.session.comments import CommentChanged, CommentMade, Comments
 from domain.session.forks import Reuse, SessionDiverged, SessionForked, SessionReleased
 from domain.session.landing import (
     LANDABLE,
@@ -69,6 +70,9 @@ class Session:
     `home` is the session whose workspace this one looks at, if that is not its own.
     """
 
+    takes_comments: ClassVar[bool] = False
+    """Whether sessions of this kind have a result of their own, on which people comment."""
+
     id: str
     kind: str
     state: str
@@ -125,6 +129,7 @@ class Session:
     """Why the newest landing was not tried."""
     unlanded: str | None = None
     """Why the newest landing has not merged the result, as a code; None while one is at work, and without one."""
+    comments: Comments = field(default_factory=Comments)
     spent: Spent = field(default_factory=Spent)
     last_error: Sentence | str | None = None
     retry: RetryPolicy = ONCE
@@ -176,6 +181,24 @@ class Session:
     def unchanged(self) -> bool:
         """Returns whether its agents had a workspace, and no file of it differs from what the work began with."""
         return self.base is not None and not (self.changes is not None and self.changes.files)
+
+    @property
+    def commits(self) -> frozenset[str]:
+        """The commits that the result consists of, what they began from, and the forms in which it was handed over."""
+        base, changes, landed = self.base, self.changes, self.landed
+        known = {self.tree, self.published, self.made_of}
+        known |= {base.base_commit} if base else set()
+        known |= {changes.head, *changes.commits} if changes else set()
+        known |= {landed.commit} if landed else set()
+        return frozenset(commit for commit in known if commit)
+
+    @property
+    def result_head(self) -> str | None:
+        """The commit that has the result: in the form of the person's repository, where filters made another one."""
+        if self.changes is None or not self.changes.files:
+            return None
+        head = self.changes.head
+        return self.published if self.published and self.made_of == head else head
 
     def guard(self, name: str) -> bool:
         """Returns whether a guard of the kind's chart holds. False for charts without guards."""
@@ -255,6 +278,8 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
                 state.remembered = state.remembered | {subject: event.decision}
             state.questions = questions_after(state.questions, event, at)
             state.asking_since = (state.asking_since or at) if state.questions else None
+        case CommentMade() | CommentChanged():
+            state.comments = state.comments.after(event)
         case AgentSessionsCleared():
             state.agent_sessions = {}
         case LandingRequested():

@@ -93,6 +93,8 @@ _VARIANTS: Final[Mapping[str, Callable[[Data], str]]] = {
     "session.result_published": lambda data: "" if data.get("branch") else "problem",
     "session.child_requested": lambda data: str(data.get("childKind", "review")),
     "session.child_closed": lambda data: str(data.get("by", "person")),
+    "session.commented": lambda data: "lines" if data.get("line") else "file" if data.get("path") else "",
+    "session.comment_changed": lambda data: str(data.get("status")),
     "delivery.baseline_recorded": _baseline,
     "session.landed": lambda data: "already" if data.get("before") == data.get("commit") is not None else "",
     "session.sent_back": lambda data: str(data.get("reason") or "conflict"),

@@ -44,7 +44,7 @@ IMPORTANT: Final = frozenset(
         *("turn.failed", "turn.attempt_failed", "turn.cancelled", "turn.retried"),
         *("turn.permission_requested", "turn.permission_decided", "turn.permission_withdrawn"),
         *("session.child_closed", "session.forked", "session.diverged", "session.landed", "session.sent_back"),
-        "session.landing_not_tried",
+        *("session.landing_not_tried", "session.commented", "session.comment_changed"),
         *("session.text_redacted", "decision.voted"),
         *("channel.message_rejected", "channel.message_unclear"),
     }

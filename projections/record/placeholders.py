@@ -123,6 +123,12 @@ def _problem(places: Places) -> str:
     return _after_colon(places.worded(str(places.data.get("problem") or ""), places.data.get("sentence")))
 
 
+def _at_lines(places: Places) -> str:
+    """`src/shop.py:12-14`"""
+    path, line, end = (places.data.get(name) for name in ("path", "line", "endLine"))
+    return f"{_one_line(path)}:{line}" + (f"-{end}" if end not in (None, line) else "")
+
+
 def _issues(places: Places, titles: Sequence[str]) -> str:
     if len(titles) < 2:
         return "".join(titles)
@@ -235,6 +241,8 @@ _COMPUTED: Final[Mapping[str, Callable[[Places], str]]] = {
     "deadline": lambda places: f"{str(places.data.get('deadline') or '')[:16].replace('T', ' ')} UTC",
     "red": lambda places: ", ".join(f"`{each['command']}`" for each in places.data["commands"] if not each["passed"]),
     "remedy": _remedy,
+    "person": lambda places: str(places.data.get("by") or "").removeprefix("person:"),
+    "at_lines": _at_lines,
     "retry": lambda places: f"{str(places.data.get('retryAt') or '')[11:19]} UTC",
     "fallback": lambda places: str(places.data.get("fallbackAgent") or ""),
     "remembered": lambda places: places.say("remembered") if places.data.get("remember") else "",

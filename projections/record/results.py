@@ -27,7 +27,7 @@ def result_of(session: Session, planned: Collection[str], scope: PathScope = EVE
         branch=session.branch,
         branch_problem=session.branch_problem and str(session.branch_problem),
         branch_problem_sentence=coded(session.branch_problem),
-        head=_head(session, changes.head),
+        head=session.result_head or changes.head,
         commits=changes.commits,
         files=tuple(
             ResultFile(**dict(file), named=_is_named(file.path, names), decides=_decides(file.path, deciding))
@@ -40,11 +40,6 @@ def result_of(session: Session, planned: Collection[str], scope: PathScope = EVE
         landing=_landing(session),
         outside=scope.outside_of(touched(changes)),
     )
-
-
-def _head(session: Session, state: str) -> str:
-    """The commit that has the changes in the person's repository: in another form, where filters made one of them."""
-    return session.published if session.published and session.made_of == state else state
 
 
 def _landing(session: Session) -> LandingView | None:

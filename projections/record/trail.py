@@ -28,7 +28,7 @@ _ASK: Final = frozenset(
     {
         *("decided", "decision_requested", "voted", "checkpoint_reached", "expired", "continued", "plan_returned"),
         *("fix_requested", "review_held", "scope_requested", "scope_decided", "diverged"),
-        *("permission_requested", "permission_decided"),
+        *("permission_requested", "permission_decided", "commented", "comment_changed"),
     }
 )
 _ENDS: Final = {"success": "good", "failed": "bad", "exhausted": "bad"}

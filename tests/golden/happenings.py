@@ -10,6 +10,7 @@ from domain.discussion.state import Discussion
 from domain.session.activity import ActivitySummary, ToolUse
 from domain.session.attempts import RetryPolicy
 from domain.session.children import Choice, Decide
+from domain.session.comments import AddComment, ChangeComment
 from domain.session.fork_rules import HELD
 from domain.session.forks import Diverge, ForkSession, Release
 from domain.session.landing import LandSession, RecordLanding
@@ -203,6 +204,35 @@ def discussed(stage: Stage) -> None:
         decided(stage, _child(stage, name), choice)
 
 
+def comments(stage: Stage) -> None:
+    """People comment on the result of a delivery and of a direct answer, settle that, and take some of it back."""
+    name = "delivery-commented"
+    stage.delivers(name, repository=True, workspace=SHOP)
+    stage.answers(name, "One step.", prepared=PREPARED)
+    said(stage, name, *DESIGN[1:])
+    stage.answers(name, "Written.", tree=HEAD, **changes("src/a.py"))
+    ann, bob = {"head": HEAD, "actor": "person:ann"}, {"head": HEAD, "actor": "person:bob"}
+    lines: dict[str, Any] = {"path": "src/a.py", "line": 1, "end_line": 2, "quote": ("a", "b")}
+    stage.do(name, AddComment(text="Name this\nafter what it returns.", **lines, **ann))
+    validated(stage, name)
+    stage.answers(name, APPROVING)
+    stage.do(name, RecordPackage(turn_id=stage.turn(name).turn_id, attempt=1, branch="hansard/commented", commit=HEAD))
+    old: dict[str, Any] = {"path": "src/a.py", "line": 1, "end_line": 1, "side": "old", "quote": ("a",)}
+    stage.do(name, AddComment(text="Why is this gone?", **old, **bob))
+    stage.do(name, AddComment(text="The file is long.", path="src/a.py", **ann))
+    stage.do(name, AddComment(text="And a test, please.", **ann))
+    stage.do(name, ChangeComment(comment_id="c2", status="withdrawn", actor="person:bob"))
+    stage.do(name, ChangeComment(comment_id="c3", status="resolved", reason="It is fine.", actor="person:bob"))
+    stage.do(name, ChangeComment(comment_id="c3", status="open", reason="No, it is not.", actor="person:ann"))
+    fork = ForkSession(source=name, at_version=stage.session(name).version, mode="live", author="person:ann")
+    stage.do("delivery-again", fork, starts=True)
+    stage.do("delivery-again", AddComment(text="Here, too.", **bob))
+    answered = "orchestration-answered"
+    stage.orchestrates(answered, triage="direct", repository=True, workspace=SHOP)
+    stage.answers(answered, "It is done.", prepared=PREPARED, tree=HEAD, **changes("src/a.py"))
+    stage.do(answered, AddComment(text="Thanks. One more thing.", **ann))
+
+
 def channels(stage: Stage) -> None:
     """Messages of one conversation: a run that waits is continued, another is reset, one message is unclear."""
     name = "orchestration-talked"
@@ -251,6 +281,7 @@ SCENES: dict[str, Callable[[Stage], None]] = {
         permissions,
         votes,
         discussed,
+        comments,
         channels,
         forks,
         redacted,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from domain.session.children import ChildClosed, ChildRequested
+from domain.session.comments import CommentChanged, CommentMade
 from domain.session.forks import SessionForked
 from domain.session.permissions import PermissionDecided, PermissionRequested
 from domain.session.turns import TurnAnswered, TurnCancelled, TurnFailed
@@ -18,6 +19,7 @@ from domain.values.words import Words
 from projections.record.markdown import (
     Unworded,
     cell,
+    code,
     inline,
     item,
     mark,
@@ -34,9 +36,12 @@ from projections.record.markdown import (
 LOG = "log"
 """The beginnings of sections that only grow; for every other section, the newest text counts."""
 
+COMMENT = "log:comment:"
+"""The beginning of the places of comments."""
+
 Row = tuple[str, str]
 """Section and text. `log` continues the newest entry or, with a heading, begins one. `log:<place>` belongs to the entry
-of that place, wherever it is."""
+of that place, wherever it is. What continues an entry never continues a person's comment."""
 
 
 class SectionText(NamedTuple):
@@ -148,6 +153,37 @@ def permissions(event: DomainEvent) -> Iterator[Row]:
             yield "log", f"- {mark('permission', name('choice', event.decision), cell(event.by))}"
 
 
+def comments(event: DomainEvent) -> Iterator[Row]:
+    """A person's comment is an entry of its own; what a person says of it later belongs to it."""
+    match event:
+        case CommentMade():
+            yield f"{COMMENT}{event.comment_id}", "\n".join(_comment(event))
+        case CommentChanged():
+            words = mark(f"comment_{event.status}", _person(event.by))
+            yield f"{COMMENT}{event.comment_id}", point(words, event.reason) if event.reason else f"- {words}"
+
+
+def _comment(event: CommentMade) -> Iterator[str]:
+    yield from (f"### {mark('comment', event.comment_id, _person(event.by))}", "")
+    if event.path:
+        yield f"- {mark('about')}: {code(place_of(event))}"
+    if event.quote:
+        yield point(mark("lines"), "\n".join(event.quote))
+    yield point(mark("words"), event.text)
+
+
+def _person(actor: str) -> str:
+    return cell(actor.removeprefix("person:"))
+
+
+def place_of(comment: CommentMade) -> str:
+    """`src/shop.py:12-14`"""
+    if comment.line is None:
+        return comment.path or ""
+    end = f"-{comment.end_line}" if comment.end_line not in (None, comment.line) else ""
+    return f"{comment.path}:{comment.line}{end}"
+
+
 def result(event: DomainEvent) -> Iterator[str]:
     """The end of a turn, as items."""
     match event:
@@ -243,15 +279,18 @@ def _entries(rows: Iterable[Row]) -> list[str]:
     """Entries in the order in which they began, each with its items."""
     entries: list[str] = []
     places: dict[str, int] = {}
+    newest: int | None = None
     for section, body in rows:
-        if section == "log" and (body.startswith("### ") or not entries):
+        if section == "log" and (body.startswith("### ") or newest is None):
+            newest = len(entries)
             entries.append(body)
-        elif section == "log":
-            entries[-1] += f"\n{body}"
+        elif section == "log" and newest is not None:
+            entries[newest] += f"\n{body}"
         elif section in places:
             entries[places[section]] += f"\n{body}"
         elif section.startswith("log:"):
             places[section] = len(entries)
+            newest = newest if section.startswith(COMMENT) else len(entries)
             entries.append(body)
     return [entry.rstrip("\n") for entry in entries]
 

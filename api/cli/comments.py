@@ -1,0 +1,191 @@
+"""`comment`, `comments`: what a person remarks on a result, and what has become of it."""
+
+import asyncio
+import re
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from api.cli import exits
+from api.cli.asking import is_interactive
+from api.cli.client import Api, connected, path_of, resolve
+from api.cli.editor import Place, Written, edited, kept, quoted, words_in, written_in
+from api.cli.exits import Failed
+from api.cli.labels import recorded, sentence
+from api.cli.options import HERE, AsJson, At, Id, Json, Key, Where, text_from
+from api.cli.terminal import paint, put, put_json, say, visible, visible_name
+
+_PLACE: Final = re.compile(r"(.+?):([1-9][0-9]{0,9})(?:-([1-9][0-9]{0,9}))?")
+_ALL: Final = 10_000
+
+
+async def comment(
+    session: Id,
+    place: Annotated[
+        str | None, Parameter(help="PATH, PATH:LINE or PATH:LINE-END. Default: the whole result.", metavar="PLACE")
+    ] = None,
+    /,
+    *,
+    message: Annotated[str | None, Parameter(name=("--message", "-m"), allow_leading_hyphen=True)] = None,
+    old: bool = False,
+    head: str | None = None,
+    idempotency_key: Key = None,
+    json: AsJson = False,
+    where: Where = HERE,
+) -> int:
+    """Comment on a session's result: on lines of a file, on a file, or on the whole.
+
+    On a terminal without --message, your editor opens with the diff, each line after `> `. Write below the lines that
+    you mean; an empty text records nothing.
+
+    Parameters
+    ----------
+    message
+        Your words; - reads them from stdin.
+    old
+        The lines are those before the changes, such as removed ones.
+    head
+        The commit that you saw. Default: the newest one of the result.
+    """
+    path, line, end = _place(place)
+    async with connected(where, "all") as api:
+        session_id = await resolve(api, session)
+        if message is None and is_interactive():
+            written, head = await _written(api, session_id, path, line, head)
+        else:
+            text = text_from(message, None, what="comment", option="--message")
+            written = [Written(Place(path, line, "old" if old else "new"), text)]
+        if not written:
+            say(sentence("Nothing was written, so nothing was recorded."))
+            return exits.OK
+        answers = []
+        for number, each in enumerate(written):
+            body = _body(each, end if each.place.line == line else None, head)
+            try:
+                key = idempotency_key and (f"{idempotency_key}.{number}" if number else idempotency_key)
+                answers.append(await api.post(f"{path_of(session_id)}/comments", body, key=key))
+            except Failed:
+                if message is None:
+                    say(sentence("Your words are kept in {file}.", file=kept(written[number:])))
+                raise
+            say(_made(str(answers[-1]["commentId"]), each, end if each.place.line == line else None))
+    if json:
+        put_json(answers[0] if len(answers) == 1 else answers)
+    return exits.OK
+
+
+def _place(words: str | None) -> tuple[str | None, int | None, int | None]:
+    """Path, first and last line of `PATH:LINE-END`."""
+    match = _PLACE.fullmatch(words) if words else None
+    if match is None:
+        return words, None, None
+    return match[1], int(match[2]), int(match[3]) if match[3] else None
+
+
+async def _written(
+    api: Api, session_id: str, path: str | None, line: int | None, head: str | None
+) -> tuple[list[Written], str | None]:
+    """What the person writes below the diff, and the commit that they see there."""
+    changes = await api.get(f"{path_of(session_id)}/changes")
+    shown = quoted(str(changes["patch"]), only=path)
+    text = await asyncio.to_thread(edited, f"\n{shown}\n")
+    seen = head or changes["head"]
+    if line is not None:
+        words = words_in(text)
+        return ([Written(Place(path, line), words)] if words else []), seen
+    written = written_in(text, shown)
+    whole = Place(path)  # what is written above everything
+    return [each._replace(place=whole) if each.place == Place() else each for each in written], seen
+
+
+def _body(written: Written, end: int | None, head: str | None) -> Json:
+    place = written.place
+    side = place.side if place.path is not None else None
+    body = {"text": written.text, "path": place.path, "line": place.line, "endLine": end, "side": side, "head": head}
+    return {name: value for name, value in body.items() if value is not None}
+
+
+def _made(comment_id: str, written: Written, end: int | None) -> str:
+    about = _about({"path": written.place.path, "line": written.place.line, "endLine": end})
+    if not about:
+        return sentence("Comment {comment} on the whole result.", comment=comment_id)
+    return sentence("Comment {comment} on {place}.", comment=comment_id, place=about)
+
+
+def _about(comment: Json) -> str:
+    """`src/shop.py:12-14`; empty for the whole."""
+    path, line, end = comment["path"], comment["line"], comment["endLine"]
+    if path is None:
+        return ""
+    lines = "" if line is None else f":{line}" if end in (None, line) else f":{line}-{end}"
+    return f"{visible_name(path)}{lines}"
+
+
+async def comments(
+    session: Id,
+    /,
+    *,
+    resolve_: Annotated[str | None, Parameter(name="--resolve", metavar="COMMENT")] = None,
+    withdraw: Annotated[str | None, Parameter(metavar="COMMENT")] = None,
+    insist: Annotated[str | None, Parameter(metavar="COMMENT")] = None,
+    reason: Annotated[str, Parameter(name=("--reason", "-m"), allow_leading_hyphen=True)] = "",
+    at: At = None,
+    json: AsJson = False,
+    where: Where = HERE,
+) -> int:
+    """List the comments on a session's result, or say what has become of one.
+
+    Parameters
+    ----------
+    resolve_
+        This comment is settled.
+    withdraw
+        Take back this comment of yours.
+    insist
+        This comment is not settled; say why with --reason.
+    reason
+        Why; this is recorded, and the agents read it.
+    """
+    named = {"resolved": resolve_, "withdrawn": withdraw, "open": insist}
+    chosen = [(status, name) for status, name in named.items() if name is not None]
+    if len(chosen) > 1:
+        raise Failed(sentence("Give one of --resolve, --withdraw and --insist."), code=exits.USAGE)
+    async with connected(where, "all" if chosen else "read") as api:
+        session_id = await resolve(api, session)
+        if not chosen:
+            items, _ = await api.pages(f"{path_of(session_id)}/comments", limit=_ALL, version=at)
+            return _listed(items, json=json)
+        [(status, name)] = chosen
+        path = f"{path_of(session_id)}/comments/{name}"
+        answer = await api.post(path, {"status": status, "reason": reason})
+    say(sentence("Comment {comment}: {status}.", comment=name, status=recorded("comment", status)))
+    if json:
+        put_json(answer)
+    return exits.OK
+
+
+def _listed(items: list[Json], *, json: bool) -> int:
+    if json:
+        put_json({"items": items, "nextCursor": None})
+        return exits.OK
+    for item in items:
+        _put(item)
+    if not items:
+        say(sentence("There are no comments."))
+    return exits.OK
+
+
+def _put(item: Json) -> None:
+    """A comment: what it is about and how it stands, its quote, the person's words, and the answers."""
+    who = str(item["by"]).removeprefix("person:")
+    about = _about(item) or sentence("the whole result")
+    put(f"{item['commentId']}  {recorded('comment', item['status'])}  {about}  {paint(visible_name(who), 'bold')}")
+    for line in item["quote"]:
+        put(paint(f"    | {visible(line)}", "dim"))
+    for line in str(item["text"]).splitlines():
+        put(f"    {visible(line)}")
+    if item["reason"]:
+        put(f"    {sentence('reason: {reason}', reason=visible(str(item['reason'])))}")
+    for answer in item["answers"]:
+        words = visible(str(answer["words"]))
+        put(f"    {recorded('comment', answer['answer'])} ({answer['turnId']}): {words}")
