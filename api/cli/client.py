@@ -53,6 +53,8 @@ _OPTIONS: Final = {
     "plan": "the plan",
     "decision": "the decision",
     "path": "the path",
+    "line": "the line",
+    "endLine": "the last line",
     "digest": "the digest",
     "substitute": "the change",
 }

@@ -167,7 +167,7 @@ def _comment(event: CommentMade) -> Iterator[str]:
     yield from (f"### {mark('comment', event.comment_id, _person(event.by))}", "")
     if event.path:
         yield f"- {mark('about')}: {code(place_of(event))}"
-    if event.quote:
+    if any(line.strip() for line in event.quote):
         yield point(mark("lines"), "\n".join(event.quote))
     yield point(mark("words"), event.text)
 
