@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from api.cli import exits
 from api.cli.asking import is_interactive
 from api.cli.client import Api, connected, path_of, resolve
-from api.cli.editor import Place, Written, edited, kept, quoted, words_in, written_in
+from api.cli.editor import EditedWords, RemarkPlace, edited, quoted, remarks_in, save_words, unquoted
 from api.cli.exits import Failed
 from api.cli.labels import recorded, sentence
 from api.cli.options import HERE, AsJson, At, Id, Json, Key, Where, text_from
@@ -51,22 +51,22 @@ async def comment(
     async with connected(where, "all") as api:
         session_id = await resolve(api, session)
         if message is None and is_interactive():
-            written, head = await _written(api, session_id, path, line, head)
+            remarks, head = await _edit_remarks(api, session_id, path, line, head)
         else:
             text = text_from(message, None, what="comment", option="--message")
-            written = [Written(Place(path, line, "old" if old else "new"), text)]
-        if not written:
+            remarks = [EditedWords(RemarkPlace(path, line, "old" if old else "new"), text)]
+        if not remarks:
             say(sentence("Nothing was written, so nothing was recorded."))
             return exits.OK
         answers = []
-        for number, each in enumerate(written):
+        for number, each in enumerate(remarks):
             body = _body(each, end if each.place.line == line else None, head)
             try:
                 key = idempotency_key and (f"{idempotency_key}.{number}" if number else idempotency_key)
                 answers.append(await api.post(f"{path_of(session_id)}/comments", body, key=key))
             except Failed:
                 if message is None:
-                    say(sentence("Your words are kept in {file}.", file=kept(written[number:])))
+                    say(sentence("Your words are kept in {file}.", file=save_words(remarks[number:])))
                 raise
             say(_made(str(answers[-1]["commentId"]), each, end if each.place.line == line else None))
     if json:
@@ -82,31 +82,31 @@ def _place(words: str | None) -> tuple[str | None, int | None, int | None]:
     return match[1], int(match[2]), int(match[3]) if match[3] else None
 
 
-async def _written(
+async def _edit_remarks(
     api: Api, session_id: str, path: str | None, line: int | None, head: str | None
-) -> tuple[list[Written], str | None]:
+) -> tuple[list[EditedWords], str | None]:
     """What the person writes below the diff, and the commit that they see there."""
     changes = await api.get(f"{path_of(session_id)}/changes")
     shown = quoted(str(changes["patch"]), only=path)
     text = await asyncio.to_thread(edited, f"\n{shown}\n")
     seen = head or changes["head"]
     if line is not None:
-        words = words_in(text)
-        return ([Written(Place(path, line), words)] if words else []), seen
-    written = written_in(text, shown)
-    whole = Place(path)  # what is written above everything
-    return [each._replace(place=whole) if each.place == Place() else each for each in written], seen
+        words = unquoted(text)
+        return ([EditedWords(RemarkPlace(path, line), words)] if words else []), seen
+    remarks = remarks_in(text, shown)
+    whole = RemarkPlace(path)  # what is written above everything
+    return [each._replace(place=whole) if each.place == RemarkPlace() else each for each in remarks], seen
 
 
-def _body(written: Written, end: int | None, head: str | None) -> Json:
-    place = written.place
+def _body(remark: EditedWords, end: int | None, head: str | None) -> Json:
+    place = remark.place
     side = place.side if place.path is not None else None
-    body = {"text": written.text, "path": place.path, "line": place.line, "endLine": end, "side": side, "head": head}
+    body = {"text": remark.text, "path": place.path, "line": place.line, "endLine": end, "side": side, "head": head}
     return {name: value for name, value in body.items() if value is not None}
 
 
-def _made(comment_id: str, written: Written, end: int | None) -> str:
-    about = _about({"path": written.place.path, "line": written.place.line, "endLine": end})
+def _made(comment_id: str, remark: EditedWords, end: int | None) -> str:
+    about = _about({"path": remark.place.path, "line": remark.place.line, "endLine": end})
     if not about:
         return sentence("Comment {comment} on the whole result.", comment=comment_id)
     return sentence("Comment {comment} on {place}.", comment=comment_id, place=about)
@@ -154,7 +154,7 @@ async def comments(
         session_id = await resolve(api, session)
         if not chosen:
             items, _ = await api.pages(f"{path_of(session_id)}/comments", limit=_ALL, version=at)
-            return _listed(items, json=json)
+            return _put_all(items, json=json)
         [(status, name)] = chosen
         path = f"{path_of(session_id)}/comments/{name}"
         answer = await api.post(path, {"status": status, "reason": reason})
@@ -164,7 +164,7 @@ async def comments(
     return exits.OK
 
 
-def _listed(items: list[Json], *, json: bool) -> int:
+def _put_all(items: list[Json], *, json: bool) -> int:
     if json:
         put_json({"items": items, "nextCursor": None})
         return exits.OK

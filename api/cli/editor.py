@@ -24,7 +24,7 @@ _FILE: Final = re.compile(r"> === (.+)")
 _LINE: Final = re.compile(r"> *(\d+) ([ +-])\|(.*)")
 
 
-class Place(NamedTuple):
+class RemarkPlace(NamedTuple):
     """What words are about: a line of a file, a file, or with neither the whole."""
 
     path: str | None = None
@@ -32,10 +32,10 @@ class Place(NamedTuple):
     side: CommentSide = "new"
 
 
-class Written(NamedTuple):
+class EditedWords(NamedTuple):
     """Words, and what they are about."""
 
-    place: Place
+    place: RemarkPlace
     text: str
 
 
@@ -76,35 +76,35 @@ def edited(text: str) -> str:
         return file.read_text("utf-8", "replace")
 
 
-def words_in(text: str) -> str:
+def unquoted(text: str) -> str:
     """What is not quoted."""
     return "\n".join(line for line in text.splitlines() if not _is_quoted(line)).strip()
 
 
-def written_in(text: str, shown: str) -> list[Written]:
+def remarks_in(text: str, shown: str) -> list[EditedWords]:
     """The words in an edited text, each with what it is about. Raises Failed where a quoted line above the words is
     not one of those that were shown: then nobody knows what they are about."""
-    known, written = set(_lines(shown)), list[Written]()
-    place, block = Place(), list[str]()
+    quotes, remarks = set(_lines(shown)), list[EditedWords]()
+    place, block = RemarkPlace(), list[str]()
     path: str | None = None
     for line in (*text.splitlines(), _QUOTE):
         if not _is_quoted(line):
             block.append(line)
             continue
         if words := "\n".join(block).strip("\n").rstrip():
-            written.append(Written(place, words))
+            remarks.append(EditedWords(place, words))
         block = []
         if file := _FILE.fullmatch(line):
             path = file[1]
-            place = Place(path)
+            place = RemarkPlace(path)
         elif match := _LINE.fullmatch(line):
-            if (path, line) not in known:
+            if (path, line) not in quotes:
                 raise Failed(
                     sentence("This quoted line was changed, or the name of its file is gone: {line}", line=line),
                     code=exits.USAGE,
                 )
-            place = Place(path, int(match[1]), "old" if match[2] == "-" else "new")
-    return [each for each in written if each.text.strip()]
+            place = RemarkPlace(path, int(match[1]), "old" if match[2] == "-" else "new")
+    return [each for each in remarks if each.text.strip()]
 
 
 def _lines(shown: str) -> Iterable[tuple[str | None, str]]:
@@ -119,10 +119,10 @@ def _is_quoted(line: str) -> bool:
     return line.startswith(_QUOTE) or line == _QUOTE.rstrip()
 
 
-def kept(written: Sequence[Written]) -> Path:
+def save_words(remarks: Sequence[EditedWords]) -> Path:
     """A file with words that could not be recorded."""
     handle, name = tempfile.mkstemp(prefix="hansard-comment-", suffix=".txt", text=True)
     with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
-        for place, text in written:
+        for place, text in remarks:
             file.write(f"{_QUOTE}{place.path or ''}:{place.line or ''}\n{text}\n\n")
     return Path(name)

@@ -186,11 +186,11 @@ class Session:
     def commits(self) -> frozenset[str]:
         """The commits that the result consists of, what they began from, and the forms in which it was handed over."""
         base, changes, landed = self.base, self.changes, self.landed
-        known = {self.tree, self.published, self.made_of}
-        known |= {base.base_commit} if base else set()
-        known |= {changes.head, *changes.commits} if changes else set()
-        known |= {landed.commit} if landed else set()
-        return frozenset(commit for commit in known if commit)
+        commits = {self.tree, self.published, self.made_of}
+        commits |= {base.base_commit} if base else set()
+        commits |= {changes.head, *changes.commits} if changes else set()
+        commits |= {landed.commit} if landed else set()
+        return frozenset(commit for commit in commits if commit)
 
     @property
     def result_head(self) -> str | None:

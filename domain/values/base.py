@@ -200,6 +200,7 @@ class HansardError(Exception):
     │   └── ViewsUnavailable
     │       └── ViewsBroken
     ├── WorkspaceError         git or the folder of a session
+    │   ├── CommitNotHere
     │   ├── DoesNotFit
     │   ├── GitRefused
     │   ├── InTheWay
