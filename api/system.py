@@ -36,6 +36,7 @@ from domain.values.base import HansardError
 from domain.values.sentences import Sentence
 from projections.engine.snapshots import Snapshots
 from projections.follow import Follower, Listener
+from projections.record.describe import NAMELESS
 from projections.record.state import Records, Sessions
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ class Core:
 
 _log = logging.getLogger(__name__)
 
-UNAUTHENTICATED: Final = "unauthenticated"
+UNAUTHENTICATED: Final = NAMELESS
 """The actor if no key is required."""
 
 

@@ -9,11 +9,12 @@ from domain.session.fork_rules import renamed, same_request
 from domain.session.forks import Diverge, Reuse
 from domain.session.past_commands import RecordedCommand, Whole, commands_in
 from domain.session.record import Recorded
-from domain.session.state import EventMetadata
+from domain.session.state import EventMetadata, Session
 from domain.session.turns import (
     RecordReply,
     TurnAnswered,
     TurnRequested,
+    is_stand_in,
 )
 from domain.values.base import Command, DomainEvent, Usage
 
@@ -27,7 +28,10 @@ def recall(job: Job, reuse: Reuse, store: Store, whole: Whole) -> Command:
     recorded = _answer(job, history, source=reuse.source, whole=whole)
     if recorded is None:
         return Diverge(turn_id=job.lease.turn_id)
-    command = command_of(recorded, fold(job.session.kind, _until(history, recorded)), whole)
+    before = fold(job.session.kind, _until(history, recorded))
+    if _heard(before) != _heard(job.session):  # a person has told the agent something else
+        return Diverge(turn_id=job.lease.turn_id)
+    command = command_of(recorded, before, whole)
     ours: dict[str, object] = {"turn_id": job.lease.turn_id, "attempt": job.lease.attempt}
     if isinstance(command, RecordReply):
         ours |= {"usage": FREE, "base": job.session.tree, "activity": None}
@@ -35,6 +39,11 @@ def recall(job: Job, reuse: Reuse, store: Store, whole: Whole) -> Command:
             own = derived.changed(session_id=job.session.id, version=job.lease.version)
             ours["prompt"] = command.prompt.changed(derived=own)
     return command.model_copy(update=ours)
+
+
+def _heard(session: Session | None) -> list[str]:
+    """What persons have said that no agent has been told before."""
+    return [words.words for words in session.unheard] if session is not None else []
 
 
 def _answer(job: Job, history: Sequence[Recorded], *, source: str, whole: Whole) -> RecordedCommand | None:
@@ -50,9 +59,10 @@ def _answer(job: Job, history: Sequence[Recorded], *, source: str, whole: Whole)
 
 
 def _settles(decision: RecordedCommand, turn_id: str | None) -> bool:
+    """Returns whether it ends that turn with an answer of the agent: what a person said instead is not repeated."""
     settled = decision.tail if decision.activity else decision
     first = settled.events[0] if settled else None
-    return isinstance(first, TurnAnswered) and first.turn_id == turn_id
+    return isinstance(first, TurnAnswered) and first.turn_id == turn_id and not is_stand_in(first)
 
 
 def _until(history: Sequence[Recorded], decision: RecordedCommand) -> Iterator[tuple[DomainEvent, EventMetadata]]:

@@ -17,6 +17,7 @@ from domain.convergence.profiles import named
 from domain.delivery.commands import ExtendBudget
 from domain.discussion.state import Discussion
 from domain.orchestration.commands import AddRounds
+from domain.session.attempts import SUBSTITUTED
 from domain.session.children import CloseChild, Decide
 from domain.session.fork_rules import HELD
 from domain.session.forks import ForkSession, Release
@@ -153,7 +154,7 @@ def _decided(substitute: Substitute, source: Session, load: Read, actor: str) ->
         return None
     if isinstance(source, Discussion):
         seen = source.seen if source.decisions else None
-        return Decide(choice=substitute.decision, actor=actor, rationale="substituted in a fork", seen=seen)
+        return Decide(choice=substitute.decision, actor=actor, rationale=SUBSTITUTED, seen=seen)
     children = [load(child) for child in source.open_children]
     waiting = [child for child in children if isinstance(child, Discussion)]
     if len(waiting) != 1:
@@ -193,7 +194,7 @@ def _budgeted(substitute: Substitute, source: Session) -> Command | None:
     rounds = source.kind == "orchestration"
     if not amounts or any((name == "add_rounds") != rounds for name in amounts):
         raise Invalid({"/substitute/budget": Sentence("budget_of_another_kind")})
-    return (AddRounds if rounds else ExtendBudget)(reason="substituted in a fork", **amounts)
+    return (AddRounds if rounds else ExtendBudget)(reason=SUBSTITUTED, **amounts)
 
 
 def release(history: list[Recorded]) -> Release:

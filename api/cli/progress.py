@@ -74,7 +74,8 @@ def describe(event: Json, agents: Sequence[str] = ()) -> str:
     from domain.values.words import of_environment
     from projections.record import describe as sentences
 
-    return sentences.describe(event["type"], event["data"], of_environment(os.environ), agents=agents)
+    language, actor = of_environment(os.environ), str(event.get("actor") or "")
+    return sentences.describe(event["type"], event["data"], language, agents=agents, actor=actor)
 
 
 def agents_of(session: Json) -> list[str]:

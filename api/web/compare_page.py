@@ -126,7 +126,8 @@ _SAME_THING: Final = {"context": "prompt", "patch": "changes", "finalSummary": "
 def _event_card(recorded: Recorded, context: PanelContext) -> dict[str, Any]:
     event, session = recorded.event, context.session
     agents = [agent.agent for agent in session.agents] if isinstance(session, Orchestration) else []
-    words = describe(event.TOPIC, event.model_dump(mode="json", by_alias=True), context.language, agents=agents)
+    data, actor = event.model_dump(mode="json", by_alias=True), recorded.causation.actor
+    words = describe(event.TOPIC, data, context.language, agents=agents, actor=actor)
     tone = tone_of(event)
     return {"version": recorded.version, "words": cut(words, MESSAGE), "tone": tone, "session": session.id}
 

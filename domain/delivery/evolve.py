@@ -39,7 +39,7 @@ from domain.session.attempts import Unready
 from domain.session.children import ChildClosed
 from domain.session.forks import SessionForked
 from domain.session.permissions import PermissionEvent
-from domain.session.state import EventMetadata, evolve_shared
+from domain.session.state import EventMetadata, evolve_shared, hear
 from domain.session.turns import Settled, TurnAnswered, TurnAttemptFailed, TurnRetried
 from domain.session.validation import Validated
 from domain.values.base import DomainEvent
@@ -257,6 +257,7 @@ def _sent_back(state: Delivery, event: SentBack) -> None:
 
 def _extended(state: Delivery, event: BudgetExtended) -> None:
     state.budget = state.budget._replace(limits=event.limits, paused=event.paused)
+    hear(state, "extended", event.why)
     if state.resume is None:
         return
     state.stuck, state.verdict = (0, 0), (0, "")

@@ -1,7 +1,7 @@
 """The state of a review or a debate, folded from its events; only assigns and decides nothing."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from domain.convergence.assessment import Metrics
@@ -46,6 +46,8 @@ class RoundContribution:
     feedback: dict[str, Any] | None = None
     problem: Sentence | str | None = None
     counted: str | None = None
+    stand_in: bool = False
+    """Whether a person wrote it, for the agent."""
 
     @property
     def line(self) -> str:
@@ -148,7 +150,7 @@ def evolve(discussion: Discussion | None, event: DomainEvent, metadata: EventMet
         state.state = event.state
     match event:
         case RoundAdded():
-            entry = contribution(event)
+            entry = replace(contribution(event), stand_in=state.stand_in)
             state.rounds = (*state.rounds, entry)
             state.round_bytes += len(entry.line.encode())
         case Assessed():

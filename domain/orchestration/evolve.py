@@ -28,7 +28,7 @@ from domain.orchestration.events import (
 )
 from domain.orchestration.state import AGENT, Fix, Orchestration, WorkReport
 from domain.session.children import ChildClosed, ChildRequested
-from domain.session.state import EventMetadata, evolve_shared
+from domain.session.state import EventMetadata, evolve_shared, hear
 from domain.session.turns import TurnAnswered, TurnFailed, TurnRequested
 from domain.session.validation import Validated
 from domain.values.base import DomainEvent, without
@@ -102,6 +102,7 @@ def evolve(run: Orchestration | None, event: DomainEvent, metadata: EventMetadat
             state.refused_plans = 0
         case RoundsAdded():
             state.last_round = event.last_round
+            hear(state, "extended", event.why)
         case TurnAnswered() | TurnFailed():
             evolve_shared(state, event, metadata.at)
             _settled(state, run, event)

@@ -111,6 +111,28 @@ class Tries:
 FRESH = Tries()
 
 
+# A person's words for the agents: the reason of an extension, a retry or a decision reaches the next prompt.
+
+Occasion = Literal["extended", "retried", "decided"]
+SUBSTITUTED = "substituted in a fork"
+"""What a fork records as a reason where nobody gave one."""
+
+
+class PersonWords(NamedTuple):
+    """What a person said, when, and in which event (its version). The words of a decision are in the review or debate
+    that was decided, `child`."""
+
+    version: int
+    occasion: Occasion
+    words: str = ""
+    child: str | None = None
+
+
+def with_words(unheard: tuple[PersonWords, ...], more: PersonWords) -> tuple[PersonWords, ...]:
+    """The words that wait for an agent, with these; without words nothing is added."""
+    return unheard if more.child is None and more.words.strip() in ("", SUBSTITUTED) else (*unheard, more)
+
+
 class Outstanding(NamedTuple):
     """A turn that was requested and is not settled."""
 
@@ -126,6 +148,8 @@ class Outstanding(NamedTuple):
     ordinal: int = 0
     role_ordinal: int = 0
     tries: Tries = FRESH
+    heard: tuple[PersonWords, ...] = ()
+    """What persons have said that its prompt tells the agent."""
 
     @property
     def provider_wait(self) -> int | None:

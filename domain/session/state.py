@@ -7,7 +7,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
 from domain.checks.weakening import Weakening
-from domain.session.attempts import ONCE, NextAttempt, Outstanding, RetryPolicy, Tries, after, failure_sentence
+from domain.session.attempts import (
+    ONCE,
+    NextAttempt,
+    Occasion,
+    Outstanding,
+    PersonWords,
+    RetryPolicy,
+    Tries,
+    after,
+    failure_sentence,
+    with_words,
+)
 from domain.session.children import ChildClosed, ChildRequested, OpenChild
 from domain.session.comments import CommentChanged, CommentMade, Comments
 from domain.session.forks import Reuse, SessionDiverged, SessionForked, SessionReleased
@@ -39,6 +50,7 @@ from domain.session.turns import (
     TurnRequested,
     TurnRetried,
     is_agent_turn,
+    is_stand_in,
     weakest,
 )
 from domain.session.validation import CleanRoom, Flake, Validated
@@ -98,6 +110,10 @@ class Session:
     asked: dict[str, int] = field(default_factory=dict)
     asked_roles: dict[str, int] = field(default_factory=dict)
     agent_sessions: dict[str, str] = field(default_factory=dict)
+    unheard: tuple[PersonWords, ...] = ()
+    """What persons have said and no agent has been told yet."""
+    stand_in: bool = False
+    """Whether a person gave the newest answer, for an agent."""
     heard_script: bool = False
     """Whether a scripted agent has answered."""
     tree: str | None = None
@@ -245,8 +261,10 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             state.turns += 1
             state.asked = counted(state.asked, event.agent)
             state.asked_roles = counted(state.asked_roles, event.role)
-            state.outstanding = state.outstanding | {event.turn_id: _requested(event, at)}
+            state.outstanding = state.outstanding | {event.turn_id: _requested(event, at, state.unheard)}
         case TurnAnswered():
+            state.stand_in = is_stand_in(event)
+            _tell(state, event.turn_id)
             state.outstanding = without(state.outstanding, event.turn_id)
             if event.agent_session:
                 name = thread_name(event.agent, event.role)
@@ -322,9 +340,23 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             state.open_children = without(state.open_children, event.child_id)
             state.spent = state.spent + event.spent
             state.last_choice = event.choice
+            if event.by == "person":
+                hear(state, "decided", child=event.child_id)
 
 
-def _requested(event: TurnRequested, at: int) -> Outstanding:
+def hear(state: Session, occasion: Occasion, words: str = "", *, child: str | None = None) -> None:
+    """A person has said something that the next agent is told."""
+    state.unheard = with_words(state.unheard, PersonWords(state.version, occasion, words, child))
+
+
+def _tell(state: Session, turn_id: str) -> None:
+    """An agent has answered, and was told what its turn had for it."""
+    turn = state.outstanding.get(turn_id)
+    if turn is not None and turn.heard and not state.stand_in:
+        state.unheard = tuple(words for words in state.unheard if words not in turn.heard)
+
+
+def _requested(event: TurnRequested, at: int, unheard: tuple[PersonWords, ...]) -> Outstanding:
     return Outstanding(
         turn_id=event.turn_id,
         work=event.work,
@@ -337,6 +369,7 @@ def _requested(event: TurnRequested, at: int) -> Outstanding:
         deadline=event.deadline,
         ordinal=event.ordinal,
         role_ordinal=event.role_ordinal,
+        heard=unheard if event.work == "ask" else (),
     )
 
 
@@ -362,7 +395,9 @@ def _retried(state: Session, event: TurnRetried, at: int) -> None:
     waiting = state.outstanding.get(event.turn_id)
     turn = waiting or state.failed_turn
     assert turn is not None, "only a turn that waits or has failed is retried"
-    fresh = turn._replace(requested_at=at, deadline=event.deadline, tries=Tries(ended=event.attempts))
+    hear(state, "retried", event.reason)
+    heard = state.unheard if turn.work == "ask" else ()
+    fresh = turn._replace(requested_at=at, deadline=event.deadline, tries=Tries(ended=event.attempts), heard=heard)
     if waiting is None:
         _ask_again(state, fresh)
     else:

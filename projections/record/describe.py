@@ -11,20 +11,23 @@ ROOM: Final = "projections.record"
 """`messages.toml` has a sentence for each topic: `event.<topic>`, or `event.<topic>.<variant>`."""
 _DISCUSSIONS: Final = ("review", "debate")
 
+NAMELESS: Final = "unauthenticated"
+"""A person of whom nothing is known: keys are not asked for."""
 _LONG: Final = {"reply", "patch", "context", "content", "topic"}
 """Fields that are slow to read, and that only sentences with a recorded message need."""
 
 
-def describe(topic: str, data: Data, language: Language = "en", *, agents: Sequence[str] = ()) -> str:
-    """One sentence; `agents` are the names of the session's agents in the order of the plan. An unknown topic is shown
-    by name."""
+def describe(topic: str, data: Data, language: Language = "en", *, agents: Sequence[str] = (), actor: str = "") -> str:
+    """One sentence; `agents` are the names of the session's agents in the order of the plan, `actor` is who did it: a
+    person's words are never called an agent's. An unknown topic is shown by name."""
     say = words(language, ROOM)
     kind, _, last = topic.partition(".")
     event = f"{'discussion' if kind in _DISCUSSIONS else kind}.{last}"
     variant = _VARIANTS[event](data) if event in _VARIANTS else ""
-    for key in (f"event.{event}.{variant}", f"event.{event}"):
+    by = (f"event.{event}.by_person",) if is_person(actor) else ()
+    for key in (*by, f"event.{event}.{variant}", f"event.{event}"):
         if key in say.messages:
-            return say.fill(key, Places(say, data, agents)).strip()
+            return say.fill(key, Places(say, data, agents, person(actor))).strip()
     return last.replace("_", " ").capitalize() or topic
 
 
@@ -34,10 +37,15 @@ def describe_landing(landing: Data, language: Language = "en") -> str:
     return describe(topics[landing["status"]], {"before": "", "reasons": [], **landing}, language)
 
 
-def recorded(event: DomainEvent) -> str:
+def recorded(event: DomainEvent, actor: str = "") -> str:
     """The `message` of the JSON API: the recorded one, otherwise in English."""
     stored = str(getattr(event, "message", ""))
-    return stored or describe(event.TOPIC, event.model_dump(mode="json", by_alias=True, exclude=_LONG))
+    return stored or describe(event.TOPIC, event.model_dump(mode="json", by_alias=True, exclude=_LONG), actor=actor)
+
+
+def is_person(actor: str) -> bool:
+    """Returns whether a person did it, not an agent or Hansard itself."""
+    return actor.startswith("person:") or actor == NAMELESS
 
 
 def person(actor: str, language: Language = "en") -> str:

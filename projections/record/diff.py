@@ -131,7 +131,7 @@ def _event(stretch: Sequence[Recorded]) -> DivergentEvent | None:
     return DivergentEvent(
         version=stretch[0].version,
         type=event.TOPIC,
-        message=describe(event.TOPIC, data),
+        message=describe(event.TOPIC, data, actor=stretch[0].causation.actor),
         inputs=_inputs(data),
     )
 

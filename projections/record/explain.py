@@ -98,7 +98,7 @@ def _event(recorded: Recorded) -> ExplainedEvent:
     return ExplainedEvent(
         version=recorded.version,
         type=recorded.event.TOPIC,
-        message=sentence(recorded.event),
+        message=sentence(recorded.event, recorded.causation.actor),
         state=data.get("state"),
         inputs={name: data[name] for name in INPUTS if data.get(name) is not None},
     )
@@ -114,7 +114,7 @@ def _text(
         deciding = [event for event in link.events if event.state or "pass" in event.inputs or event.type in CAUSES]
         for event in deciding or link.events[:1]:
             data = events[event.version].model_dump(mode="json", by_alias=True)
-            text = describe(event.type, data, language, agents=agents)
+            text = describe(event.type, data, language, agents=agents, actor=link.actor)
             led = f" → {state_name(event.state, language)}" if event.state else ""
             yield f"{event.version}. {person(link.actor, language)}: {text}{led}"
     yield from _votes(session, language)

@@ -23,9 +23,9 @@ Data = Mapping[str, Any]
 class Places(dict[str, object]):
     """The values of the placeholders: computed ones by name, otherwise the fields of the event."""
 
-    def __init__(self, say: Words, data: Data, agents: Sequence[str]) -> None:
+    def __init__(self, say: Words, data: Data, agents: Sequence[str], doer: str = "") -> None:
         super().__init__()
-        self.say, self.data, self.agents = say, data, agents
+        self.say, self.data, self.agents, self.doer = say, data, agents, doer
 
     def __missing__(self, name: str) -> object:
         return _COMPUTED[name](self) if name in _COMPUTED else _one_line(self.data.get(name, ""))
@@ -152,6 +152,11 @@ def _why(places: Places) -> str:
     return _after_colon(places.worded(str(reason), None))
 
 
+def _reason(places: Places) -> str:
+    """The reason that a person gave for asking a turn again."""
+    return _after_colon(places.data.get("reason"))
+
+
 def _cancelled(places: Places) -> str:
     """Why a person cancelled a delivery."""
     sentence = places.data.get("sentence")
@@ -262,6 +267,8 @@ _COMPUTED: Final[Mapping[str, Callable[[Places], str]]] = {
     "outcome": _cancelled,
     "first": _first,
     "why": _why,
+    "because": _reason,
+    "doer": lambda places: _one_line(places.doer),
     "amounts": _amounts,
     "subject": _subject,
     "agents": _agents,

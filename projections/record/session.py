@@ -254,6 +254,7 @@ def _round(entry: RoundContribution) -> RoundView:
         feedback=entry.feedback,
         problem=entry.problem and str(entry.problem),
         problem_sentence=coded(entry.problem),
+        stand_in=entry.stand_in,
     )
 
 

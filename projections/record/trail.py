@@ -12,6 +12,7 @@ from domain.session.children import ChildClosed, ChildRequested
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.values.base import DomainEvent
+from projections.record.describe import is_person
 from projections.record.important import is_important
 
 _BAD: Final = frozenset(
@@ -191,7 +192,7 @@ class Trail:
         state = event.__dict__.get("state")
         if isinstance(state, str):
             self.steps.append(Step(version, state))
-        self._tell(event, version)
+        self._tell(recorded)
         self._count(event, version)
         self.version = version
 
@@ -203,7 +204,8 @@ class Trail:
         """Milliseconds from the previous event to that one."""
         return self.at[version - 1] - self.at[max(0, version - 2)]
 
-    def _tell(self, event: DomainEvent, version: int) -> None:
+    def _tell(self, recorded: Recorded) -> None:
+        event, version = recorded.event, recorded.version
         match event:
             case discussion.RoundAdded():
                 self.rounds.append(CountMark(version, event.round))
@@ -218,7 +220,7 @@ class Trail:
             case orchestration.WorkReported() if event.claimed or event.result == "error":
                 self.claims.append(ClaimMark(version, event.index, event.round, event.claimed, event.result))
             case orchestration.VerdictGiven():
-                self.verdicts.append(_verdict(event, version))
+                self.verdicts.append(_verdict(event, recorded))
             case orchestration.VerdictOverturned():
                 words = event.issues or event.feedback
                 self.verdicts.append(
@@ -267,10 +269,11 @@ class Trail:
             self.left.append(point)
 
 
-def _verdict(event: orchestration.VerdictGiven, version: int) -> Verdict:
+def _verdict(event: orchestration.VerdictGiven, recorded: Recorded) -> Verdict:
     """An unreadable judge gives no verdict (K-15)."""
-    phases, by = event.judged or (event.phase,), "judge" if event.judged else "nobody"
-    return Verdict(version, event.index, event.round, phases, event.passed, event.feedback, by)
+    judge = "for_judge" if is_person(recorded.causation.actor) else "judge"
+    phases, by = event.judged or (event.phase,), judge if event.judged else "nobody"
+    return Verdict(recorded.version, event.index, event.round, phases, event.passed, event.feedback, by)
 
 
 def _outcome(

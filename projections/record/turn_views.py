@@ -68,6 +68,7 @@ def summary(log: Histories, whole: Whole, session_id: str, entry: TurnEntry, ver
         seconds=round(sum(attempt.seconds for attempt in attempts), 3) if attempts else None,
         usage=_total(attempt.usage for attempt in attempts),
         model=last.model if last else None,
+        by=last.by if last else None,
         resumed=last.resumed if last else None,
         fence=last.fence if last else None,
         fence_gaps=last.fence_gaps if last else (),

@@ -20,9 +20,11 @@ from domain.session.turns import (
     TurnFailed,
     TurnRequested,
     TurnRetried,
+    is_stand_in,
 )
 from domain.values.base import Text, Usage
 from domain.values.sentences import Sentence
+from projections.record.describe import is_person, person
 from projections.record.important import is_important
 
 ANSWERED: Final = "answered"
@@ -89,6 +91,8 @@ class Attempt:
     fence: str | None = None
     fence_gaps: tuple[str, ...] = ()
     activity: ActivityEntry | None = None
+    by: str | None = None
+    """The person who answered for the agent, if one did."""
 
 
 @dataclass(slots=True)
@@ -172,6 +176,7 @@ def _attempt(recorded: Recorded, event: Settled | TurnAttemptFailed) -> Attempt:
         attempt.fence, attempt.fence_gaps = event.fence, event.fence_gaps
     match event:
         case TurnAnswered():
+            attempt.by = stand_in(recorded)
             attempt.outcome, attempt.model, attempt.resumed = ANSWERED, event.model, event.resumed
             attempt.files = [Change(path) for path in event.files]
             attempt.prompt, attempt.reply = _text(recorded, event, "prompt"), _text(recorded, event, "reply")
@@ -183,6 +188,15 @@ def _attempt(recorded: Recorded, event: Settled | TurnAttemptFailed) -> Attempt:
         case TurnCancelled():
             attempt.detail = event.reason
     return attempt
+
+
+def stand_in(recorded: Recorded) -> str | None:
+    """The person who answered for the agent with this event, or with the command that it belongs to; None if the agent
+    answered itself."""
+    actor, event = recorded.causation.actor, recorded.event
+    if not is_person(actor) or (isinstance(event, Settled) and not is_stand_in(event)):
+        return None
+    return person(actor)
 
 
 def _text(recorded: Recorded, event: Settled | TurnAttemptFailed, name: str) -> Section | None:

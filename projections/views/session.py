@@ -303,6 +303,7 @@ class RoundView(View):
     feedback: dict[str, Any] | None = Field(description="what could be read of it")
     problem: str | None = Field(description="why what was needed could not be read")
     problem_sentence: Sentence | None = Field(default=None, exclude_if=absent, description="`problem` as data")
+    stand_in: bool = Field(default=False, description="whether a person wrote it, for the agent")
 
 
 class SynthesisView(View):

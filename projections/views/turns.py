@@ -44,6 +44,7 @@ class TurnSummary(View):
     seconds: float | None
     usage: Usage
     model: str | None
+    by: str | None = Field(default=None, description="the person who answered for the agent, as in a fork")
     resumed: bool | None = Field(description="whether it resumed the agent's conversation")
     fence: str | None
     fence_gaps: tuple[str, ...] = Field(default=(), description="what that fence does not hold")

@@ -185,6 +185,10 @@ def test_an_exhausted_delivery_goes_on_when_it_is_given_more(server: Server) -> 
     ]
     [extended] = only(told_events, "delivery.budget_extended")
     assert extended["why"] == "worth it"
+    asked_again = only(told_events, "turn.answered")[-3]
+    assert asked_again["role"] == "dev"
+    assert asked_again["prompt"]["head"].startswith("unauthenticated has given this work more budget, and says:")
+    assert '<material name="person">\nworth it\n</material>' in asked_again["prompt"]["head"]
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,30 @@ def test_another_answer_leads_another_way(client: TestClient) -> None:
     assert (end["status"], end["iteration"]) == ("success", 1)
 
 
+def test_what_a_person_answers_for_an_agent_is_the_persons_everywhere(client: TestClient) -> None:
+    source, history = blocked_once(client)
+    at = asked(history, "reviewer")
+    forked = fork(client, source, at, substitute={"answer": {"text": FINE}})
+    ended(client, forked)
+    turn = events(client, forked)[at + 1]["data"]["turnId"]
+    assert client.get(f"/api/sessions/{forked}/turns/{turn}").json()["by"] == "unauthenticated"
+    worklog = client.get(f"/api/sessions/{forked}/worklog").text
+    assert "### Iteration 1 — unauthenticated for reviewer (reviewer, review)" in worklog
+    page = client.get(f"/sessions/{forked}/turns/{turn}").text
+    assert "unauthenticated answered for reviewer." in page
+    log = client.get(f"/sessions/{forked}/event", params={"at": at + 2}).text
+    assert "unauthenticated answered for reviewer" in log and "reviewer answered" not in log
+
+
+def test_what_a_person_answered_is_not_recalled_as_the_agents(client: TestClient) -> None:
+    source, history = blocked_once(client)
+    at = asked(history, "reviewer")
+    forked = fork(client, source, at, substitute={"answer": {"text": FINE}})
+    ended(client, forked)
+    again = fork(client, forked, at)
+    assert ended(client, again)["iteration"] == 2, "the reviewer itself is asked"
+
+
 def test_fork_in_stop_mode_is_held_until_a_person_continues_it(client: TestClient) -> None:
     source, history = blocked_once(client)
     other = BLOCKED.replace("no test", "no docs")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from domain.delivery.commands import ExtendBudget
 from domain.delivery.events import (
     AttemptStarted,
     BudgetExhausted,
@@ -11,8 +12,8 @@ from domain.delivery.events import (
     PhaseSkipped,
     SessionFinished,
 )
-from domain.session.attempts import Failure
-from domain.session.turns import ExpireTurn, TurnCancelled, TurnRequested
+from domain.session.attempts import SUBSTITUTED, Failure
+from domain.session.turns import ExpireTurn, RetryTurn, TurnCancelled, TurnRequested
 from domain.values.base import Text, Usage
 from tests.kit.stories import MINUTE, START, DeliveryStory, extension, topics
 
@@ -43,6 +44,46 @@ def used_up(*, iterations: int = 1) -> DeliveryStory:
         story.passes()
         story.blocks()
     return story
+
+
+# -- what the person said ------------------------------------------------------------------------------------------
+
+
+def heard(story: DeliveryStory) -> list[tuple[str, str]]:
+    """What the agent of the newest turn is told of persons."""
+    return [(said.occasion, said.words) for said in story.turn.heard]
+
+
+def test_the_reason_of_an_extension_is_told_to_the_next_agent_and_to_no_other() -> None:
+    story = used_up()
+    story.extend(add_iterations=1)
+    assert heard(story) == [("extended", "worth it")]
+    story.answer("code")
+    story.passes()
+    assert (story.request.role, heard(story)) == ("reviewer", [])
+
+
+def test_a_reason_that_is_given_while_an_agent_works_waits_for_the_next_one() -> None:
+    story = DeliveryStory(iterations=2).designed()
+    story.extend(add_minutes=5)
+    assert heard(story) == [], "it was asked before"
+    story.answer("code")
+    story.passes()
+    assert (story.request.role, heard(story)) == ("reviewer", [("extended", "worth it")])
+
+
+def test_the_reason_of_a_retry_is_told_to_the_agent_that_is_asked_again() -> None:
+    story = DeliveryStory(iterations=2).designed()
+    story.answer(failure=Failure(code="refused", detail="no"))
+    story.when(RetryTurn(reason="Use the other file."))
+    assert heard(story) == [("retried", "Use the other file.")]
+
+
+@pytest.mark.parametrize("reason", ["", "  ", SUBSTITUTED])
+def test_without_words_of_a_person_nothing_is_told(reason: str) -> None:
+    story = used_up()
+    story.when(ExtendBudget(reason=reason, add_iterations=1))
+    assert heard(story) == []
 
 
 # -- iterations ----------------------------------------------------------------------------------------------------

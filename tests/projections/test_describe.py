@@ -212,6 +212,54 @@ def test_an_event_says_what_happened_and_why(topic: str, data: dict[str, Any], e
     assert describe(topic, data, "ko", agents=["Backend", "Docs"]) == korean
 
 
+@pytest.mark.parametrize(
+    ("topic", "data", "english", "korean"),
+    [
+        (
+            "turn.answered",
+            {"attempt": 0, "agent": "Ada", "role": "reviewer", "prompt": {"length": 0}},
+            "ann answered for Ada",
+            "ann: Ada 대신 답변",
+        ),
+        (
+            "orchestration.work_reported",
+            {"agent": "Ada", "round": 2, "result": "done"},
+            "ann reported for Ada in round 2",
+            "ann: Ada 대신 라운드 2 작업 보고",
+        ),
+        (
+            "debate.round_added",
+            {"agent": "Ada", "round": 1, "role": "challenge"},
+            "Round 1, challenge by ann for Ada",
+            "라운드 1, Ada 대신 ann 님의 이의 제기",
+        ),
+        (
+            "delivery.budget_extended",
+            {"addMinutes": 5, "why": "use the new API"},
+            "ann extended the budget by 5 minutes: use the new API",
+            "ann: 예산 추가 5분: use the new API",
+        ),
+        (
+            "turn.retried",
+            {"turnId": "t", "agent": "Ada", "reason": "the key is back"},
+            "ann has Ada asked again: the key is back",
+            "ann: Ada 다시 시도: the key is back",
+        ),
+        (
+            "review.decided",
+            {"choice": "skip", "rationale": "known"},
+            "ann decided: Skip & Continue: known",
+            "ann 결정: 건너뛰고 계속: known",
+        ),
+    ],
+)
+def test_what_a_person_did_is_called_the_persons(topic: str, data: dict[str, Any], english: str, korean: str) -> None:
+    assert describe(topic, data, "en", actor="person:ann") == english
+    assert describe(topic, data, "ko", actor="person:ann") == korean
+    for other in ("", "clock", "agent:Ada", "worker:vm.1", "external:farm"):
+        assert describe(topic, data, "en", actor=other) == describe(topic, data, "en") != english
+
+
 def test_every_event_has_a_sentence() -> None:
     """A new event needs a sentence in `projections/record/messages.toml`."""
     topics = {re.sub("^(review|debate)[.]", "discussion.", topic) for topic in TOPICS}

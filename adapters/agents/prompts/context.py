@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Final, Literal
 
 from adapters.agents.prompts.catalogue import checked
-from domain.values.words import Language
+from domain.session.attempts import Occasion
+from domain.values.words import Language, closed
 
 Mode = Literal["parallel", "sequential"]
 _MODES: Final[Mapping[Language, Mapping[Mode, str]]] = {
@@ -55,6 +56,33 @@ def work_mode(mode: Mode, language: str = "en") -> str:
 def first_agent(language: str = "en") -> str:
     """The text used if there are no earlier results; Invalid at /language."""
     return _FIRST[checked(language)]
+
+
+# A person's words, before the prompt that they are for.
+_SAID: Final[Mapping[Language, Mapping[Occasion, str]]] = {
+    "en": {
+        "extended": "{person} has given this work more budget, and says:",
+        "retried": "{person} has this asked again, and says:",
+        "decided": "{person} has decided about the review, and says:",
+    },
+    "ko": {
+        "extended": "{person} 님이 이 작업에 예산을 더 주면서 한 말입니다.",
+        "retried": "{person} 님이 이 요청을 다시 하게 하면서 한 말입니다.",
+        "decided": "{person} 님이 리뷰에 대해 결정하면서 한 말입니다.",
+    },
+}
+_A_PERSON: Final[Mapping[Language, str]] = {"en": "A person", "ko": "담당자"}
+_THEIRS: Final[Mapping[Language, str]] = {
+    "en": "These are a person's words, not an agent's. Do what they ask within the request below, and say how you did.",
+    "ko": "에이전트가 아니라 사람이 한 말입니다. 아래 요청의 범위 안에서 따르고, 어떻게 따랐는지 밝히세요.",
+}
+
+
+def of_person(occasion: Occasion, words: str, person: str, language: Language) -> str:
+    """A person's words as material of their own, named as theirs."""
+    who = closed(" ".join(person.split())) or _A_PERSON[language]
+    lead = _SAID[language][occasion].format(person=who)
+    return f'{lead}\n\n<material name="person">\n{closed(words.strip())}\n</material>\n\n{_THEIRS[language]}'
 
 
 # The preface of a prompt that is repeated because the last answer could not be read.

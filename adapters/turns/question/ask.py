@@ -12,7 +12,7 @@ from adapters.agents.model.agent import ModelAgent
 from adapters.agents.permissions import deny
 from adapters.agents.port import Agent, Reply, Turn
 from adapters.agents.prompts import catalogue as prompts
-from adapters.agents.prompts.context import again
+from adapters.agents.prompts.context import again, of_person
 from adapters.agents.prompts.conversation import Exchange, recap
 from adapters.agents.scripted import Scripted
 from adapters.agents.team import Member, Team
@@ -31,13 +31,14 @@ from adapters.turns.result.secrets import secrets_of
 from adapters.workspace import Workspaces
 from adapters.workspace.git import identity_of
 from domain.discussion.findings import content_of
-from domain.session.attempts import Failure
+from domain.discussion.state import Discussion
+from domain.session.attempts import SUBSTITUTED, Failure
 from domain.session.past_commands import Whole
 from domain.session.record import Recorded
 from domain.session.turns import AgentSessionsCleared, RecordReply, TurnAnswered, TurnAttemptFailed
 from domain.values.base import Command, HansardError, Unreadable, changed
 from domain.values.sentences import Sentence, in_language, sentence_of
-from domain.values.words import thread_name
+from domain.values.words import Language, thread_name
 
 History = Callable[[str], Sequence[Recorded]]
 """The events of a session."""
@@ -141,7 +142,19 @@ class Asking:
         read, before = partial(content_of, job.session, whole=self._whole), self.said_before(job)
         whole = prompt_of(job.request, job.session, language=language, whole=read, changes=changes, before=before)
         problem = in_language(job.turn.tries.problem, language)
-        return RenderedPrompt(f"{again(problem, language)}\n\n{whole.text}", None, whole.reviewed) if problem else whole
+        lead = [*([again(problem, language)] if problem else ()), *self._said_by_people(job, language)]
+        return RenderedPrompt("\n\n".join([*lead, whole.text]), None, whole.reviewed) if lead else whole
+
+    def _said_by_people(self, job: Job, language: Language) -> list[str]:
+        """What persons have said since an agent was last told."""
+        words = tuple(dict.fromkeys((*job.turn.heard, *job.session.unheard)))
+        by = {each.version: each.causation.actor for each in self._history(job.session.id)} if words else {}
+        quoted = []
+        for each in words:
+            text, person = (each.words, by[each.version]) if each.child is None else _decided(job, each.child)
+            if text.strip() not in ("", SUBSTITUTED):
+                quoted.append(of_person(each.occasion, text, person.removeprefix("person:"), language))
+        return quoted
 
     def said_before(self, job: Job) -> str:
         """The earlier messages of the conversation."""
@@ -268,6 +281,13 @@ class Asking:
 _SCRIPTED: Final = Scripted()
 _LOST: Final = "The conversation was lost."
 """Why an attempt begins a new one after another has failed for that."""
+
+
+def _decided(job: Job, child: str) -> tuple[str, str]:
+    """Why a person decided a review or debate as they did, and who."""
+    session = job.load(child)
+    decision = session.decision if isinstance(session, Discussion) else None
+    return (decision.rationale, decision.actor) if decision is not None else ("", "")
 
 
 def _wordless(reply: Reply, attempt: RunningAttempt | None) -> Failure | None:

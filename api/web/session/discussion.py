@@ -58,6 +58,7 @@ def _round(
         "number": entry.round,
         "role": entry.role,
         "agent": cut(entry.agent, 60),
+        "stand_in": entry.stand_in,
         "judges": STRATEGIES[session.strategy].part(entry.round).judges,
         "text": tame(words, limit),
         "written": cut(verdict, LONG),

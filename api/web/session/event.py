@@ -54,7 +54,7 @@ def _event(inside: System, session: Session, at: int, say: Words) -> dict[str, A
     return {
         "id": session.id,
         "version": at,
-        "words": worded(recorded.event, session, say.language),
+        "words": worded(recorded, session, say.language),
         "type": recorded.event.TOPIC,
         "who": cut(person(recorded.causation.actor, say.language), 80),
         "fields": fields[:FIELDS],

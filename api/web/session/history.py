@@ -10,8 +10,8 @@ from api.web import svg
 from api.web.model import clock
 from api.web.plain_text import cut
 from domain.orchestration.state import Orchestration
+from domain.session.record import Recorded
 from domain.session.state import Session
-from domain.values.base import DomainEvent
 from domain.values.words import Language
 from projections.engine.ports import Histories
 from projections.record import timeline
@@ -130,10 +130,12 @@ def window(
     }
 
 
-def worded(event: DomainEvent, session: Session, language: Language) -> str:
+def worded(recorded: Recorded, session: Session, language: Language) -> str:
     """The event in a sentence."""
+    event = recorded.event
     agents = [agent.agent for agent in session.agents] if isinstance(session, Orchestration) else []
-    words = describe(event.TOPIC, event.model_dump(mode="json", by_alias=True), language, agents=agents)
+    data, actor = event.model_dump(mode="json", by_alias=True), recorded.causation.actor
+    words = describe(event.TOPIC, data, language, agents=agents, actor=actor)
     return cut(plain(words), MESSAGE)
 
 
@@ -183,7 +185,7 @@ def _row(line: timeline.Happened, began: int, session: Session, wanted: Wanted, 
         clock=clock(entry.at - began),
         role=cut(entry.role, 40),
         phase=entry.phase,
-        message=worded(event, session, language),
+        message=worded(line.recorded, session, language),
         highlight=entry.highlight,
         tone=tone_of(event),
         fits=timeline.is_wanted(entry, wanted.roles, highlights=wanted.highlights),

@@ -184,6 +184,7 @@ def _line(context: PanelContext, turn: TurnCard) -> dict[str, Any]:
         "id": turn.id,
         "number": turn.number,
         "agent": cut(entry.agent, 60),
+        "by": cut((attempt and attempt.by) or "", 60),
         "role": cut(entry.role, 40),
         "phase": entry.phase,
         "place": entry.number,

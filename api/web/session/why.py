@@ -99,7 +99,7 @@ def _chain(inside: System, session: Session, say: Words) -> dict[str, Any]:
                     "version": event.version,
                     "at": link.timestamp,
                     "who": cut(person(link.actor, say.language), 80),
-                    "words": cut(describe(event.type, data, say.language, agents=agents), MESSAGE),
+                    "words": cut(describe(event.type, data, say.language, agents=agents, actor=link.actor), MESSAGE),
                     "state": event.state or "",
                     "cause": event.type in CAUSES,
                 }

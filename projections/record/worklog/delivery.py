@@ -37,7 +37,7 @@ from domain.session.turns import Settled, TurnAnswered
 from domain.values.base import Text, Unreadable
 from domain.values.words import Words
 from projections.record.markdown import cell, code, mark, name, neutral, recorded, sentence
-from projections.record.turns import Turns
+from projections.record.turns import Turns, stand_in
 from projections.record.worklog.parts import (
     Row,
     Worklog,
@@ -51,6 +51,7 @@ from projections.record.worklog.parts import (
     heading,
     joined,
     point,
+    reason,
     result,
     summary,
     table,
@@ -69,7 +70,7 @@ def rows(log: Worklog, turns: Turns, recorded: Recorded) -> Iterator[Row]:
         case DeliveryStarted() as event:
             yield from _started(recorded, event)
         case Settled() as event:
-            yield from _settled(turns, event)
+            yield from _settled(turns, recorded, event)
         case ChildRequested() as event:
             yield child_begins(event, mark("the_delivery"))
         case ChildClosed() as event:
@@ -77,7 +78,7 @@ def rows(log: Worklog, turns: Turns, recorded: Recorded) -> Iterator[Row]:
         case SessionForked() as event:
             yield from forked(event, recorded.at)
         case BudgetExtended() as event:
-            yield from _extended(log, event)
+            yield from _extended(log, recorded, event)
         case DeliveryEvent() as event:
             yield from _delivery(event)
     if isinstance(recorded.event, DeliveryTransition):
@@ -198,7 +199,7 @@ def _score(score: int | None) -> str:
     return "" if score is None else mark("score", score)
 
 
-def _extended(log: Worklog, event: BudgetExtended) -> Iterator[Row]:
+def _extended(log: Worklog, recorded: Recorded, event: BudgetExtended) -> Iterator[Row]:
     """More budget: skipped phases are pending again, and there is no summary yet."""
     amounts = {
         "iterations": event.add_iterations,
@@ -207,7 +208,7 @@ def _extended(log: Worklog, event: BudgetExtended) -> Iterator[Row]:
         "cost": event.add_cost_micros,
     }
     words = ", ".join(mark(f"amount.{unit}", amount) for unit, amount in amounts.items() if amount)
-    yield "log", f"### {mark('extended', words)}\n\n{point(mark('reason'), event.why)}"
+    yield "log", "\n\n".join([f"### {mark('extended', words)}", *reason(recorded, event.why)])
     yield "iterations", f"{event.iteration}/{event.limits.max_iterations}"
     yield "summary", ""
     for phase in PHASES:
@@ -227,11 +228,11 @@ def _commands(report: Text) -> Iterator[str]:
         yield f"- {mark('command', code(command), exit_code)}"
 
 
-def _settled(turns: Turns, event: Settled) -> Iterator[Row]:
+def _settled(turns: Turns, recorded: Recorded, event: Settled) -> Iterator[Row]:
     turn = turns.get(event.turn_id)
     number, phase = (turn.number, turn.phase) if turn else (0, None)
     place = mark("iteration", number) if number else mark("before_iterations")
-    first = heading(place, event.agent, event.role, phase and name("phase", phase))
+    first = heading(place, event.agent, event.role, phase and name("phase", phase), by=stand_in(recorded))
     shown = _without_json(event, phase) if isinstance(event, TurnAnswered) else None
     yield "log", "\n".join([first, "", *(result(event) if shown is None else shown)])
 

@@ -13,7 +13,6 @@ from domain.discussion.events import (
     DecisionRequested,
     DecisionVoted,
     DiscussionEvent,
-    DiscussionRetried,
     DiscussionStarted,
     DiscussionTransition,
     Expired,
@@ -29,7 +28,7 @@ from domain.values.base import iso
 from domain.values.sentences import Sentence
 from domain.values.words import Words
 from projections.record.markdown import cell, code, mark, name, neutral
-from projections.record.turns import Turns
+from projections.record.turns import Turns, stand_in
 from projections.record.worklog.parts import (
     Row,
     Worklog,
@@ -78,7 +77,7 @@ def rows(_: Worklog, __: Turns, recorded: Recorded) -> Iterator[Row]:
         yield from forked(event, recorded.at)
         yield "parent", ""
     elif isinstance(event, DiscussionEvent):
-        yield from _spoken(event)
+        yield from _spoken(recorded, event)
         yield from _closed(event)
         yield from _decided(recorded, event)
     if isinstance(event, DiscussionTransition):
@@ -100,11 +99,11 @@ def _started(recorded: Recorded, event: DiscussionStarted) -> Iterator[Row]:
 # -- rounds --------------------------------------------------------------------------------------------------------
 
 
-def _spoken(event: DiscussionEvent) -> Iterator[Row]:
+def _spoken(recorded: Recorded, event: DiscussionEvent) -> Iterator[Row]:
     match event:
         case RoundAdded():
             yield "round", str(event.round)
-            first = heading(mark("round", event.round), event.agent, event.role)
+            first = heading(mark("round", event.round), event.agent, event.role, by=stand_in(recorded))
             lines = [first, "", status("done"), *_contribution(event)]
             if event.problem:
                 lines.append(point(mark("unreadable"), event.problem, event.sentence))
@@ -193,9 +192,6 @@ def _closed(event: DiscussionEvent) -> Iterator[Row]:
             yield "log", f"- {mark('stopped')}: {how}"
         case AgentFailed():
             yield "log", f"### {mark('failed', event.round)}\n\n{point(mark('error'), event.error, event.sentence)}"
-        case DiscussionRetried():
-            lines = [point(mark("reason"), event.why)] if event.why.strip() else []
-            yield "log", "\n\n".join([f"### {mark('asked_again')}", *lines])
         case Synthesized():
             yield "synthesis", "\n\n".join(part for part in _synthesis(event) if part)
 

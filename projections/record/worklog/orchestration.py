@@ -36,7 +36,7 @@ from domain.values.sentences import Sentence
 from domain.values.words import Words
 from projections.record.markdown import cell, code, inline, mark, name, worded
 from projections.record.session import agent_status
-from projections.record.turns import Turns
+from projections.record.turns import Turns, stand_in
 from projections.record.worklog.parts import (
     RESULT,
     Row,
@@ -52,6 +52,7 @@ from projections.record.worklog.parts import (
     joined,
     point,
     quotation,
+    reason,
     result,
     summary,
     table,
@@ -68,7 +69,7 @@ def rows(log: Worklog, turns: Turns, recorded: Recorded) -> Iterator[Row]:
             yield "round", "0"
             yield "last", str(event.opening.max_rounds)
         case Settled() as event:
-            yield from _settled(turns, event)
+            yield from _settled(turns, recorded, event)
         case ChildRequested() as event:
             yield child_begins(event, _subject(log, event.about))
         case ChildClosed() as event:
@@ -77,8 +78,8 @@ def rows(log: Worklog, turns: Turns, recorded: Recorded) -> Iterator[Row]:
             yield from forked(event, recorded.at)
         case OrchestrationEvent() as event:
             yield from _planned(log, event)
-            yield from _worked(event)
-            yield from _ended(event)
+            yield from _worked(recorded, event)
+            yield from _ended(recorded, event)
     if isinstance(recorded.event, OrchestrationTransition):
         yield "status", _status(recorded.event.state, recorded.event.round)
 
@@ -95,14 +96,14 @@ def _phase(number: int) -> str:
     return mark(f"phase_{number}") if number in PHASES else str(number)
 
 
-def _settled(turns: Turns, event: Settled) -> Iterator[Row]:
+def _settled(turns: Turns, recorded: Recorded, event: Settled) -> Iterator[Row]:
     """An agent's work is shown by its report, a planner's or judge's by its result; this only shows failures."""
     turn = turns.get(event.turn_id)
     reported = turn is not None and turn.lane and turn.work == "ask"
     if isinstance(event, TurnAnswered) or (reported and not isinstance(event, TurnCancelled)):
         return
     phase = _phase(int(turn.phase)) if turn and turn.phase and turn.phase.isdecimal() else None
-    first = heading(mark("round", turn.number if turn else 0), event.agent, event.role, phase)
+    first = heading(mark("round", turn.number if turn else 0), event.agent, event.role, phase, by=stand_in(recorded))
     yield "log", "\n".join([first, "", *result(event)])
 
 
@@ -176,12 +177,14 @@ def _checked(event: RoundValidated) -> Iterator[str]:
     yield from (f"  - {code(line)}" for line in event.new_failures)
 
 
-def _worked(event: OrchestrationEvent) -> Iterator[Row]:
+def _worked(recorded: Recorded, event: OrchestrationEvent) -> Iterator[Row]:
     match event:
         case RoundStart():
             yield "round", str(event.round)
         case WorkReported():
-            first = heading(mark("round", event.round), event.agent, event.role, _phase(event.phase))
+            first = heading(
+                mark("round", event.round), event.agent, event.role, _phase(event.phase), by=stand_in(recorded)
+            )
             lines = [first, "", ended(event.result), *quotation(mark("result"), event.report)]
             yield _place(event), "\n".join(lines)
         case RoundValidated():
@@ -204,7 +207,7 @@ def _place(event: WorkReported | VerdictGiven | VerdictOverturned) -> str:
     return f"log:{event.round}.{event.index}"
 
 
-def _ended(event: OrchestrationEvent) -> Iterator[Row]:
+def _ended(recorded: Recorded, event: OrchestrationEvent) -> Iterator[Row]:
     match event:
         case CheckpointReached() | PartialReached() | Completed():
             yield "summary", event.summary.head
@@ -212,17 +215,13 @@ def _ended(event: OrchestrationEvent) -> Iterator[Row]:
             yield "log", f"### {mark('continued', event.round)}\n\n- {mark('rounds_up_to', event.last_round)}"
             yield "last", str(event.last_round)
             yield "summary", ""
-        case OrchestrationRetried():
-            lines = [point(mark("reason"), event.why)] if event.why.strip() else []
-            yield "log", "\n\n".join([f"### {mark('asked_again')}", *lines])
+        case OrchestrationRetried():  # `asked_again` names the turn
             yield "summary", ""
         case RoundsAdded():
-            reason = point(mark("reason"), event.why)
-            yield "log", f"### {mark('rounds_extended', event.add_rounds)}\n\n{reason}"
+            yield "log", "\n\n".join([f"### {mark('rounds_extended', event.add_rounds)}", *reason(recorded, event.why)])
             yield "last", str(event.last_round)
         case WasReset():
-            lines = [point(mark("reason"), event.reason)] if event.reason.strip() else []
-            yield "log", "\n\n".join([f"### {mark('reset', event.round)}", *lines])
+            yield "log", "\n\n".join([f"### {mark('reset', event.round)}", *reason(recorded, event.reason)])
             yield "summary", event.summary.head
 
 

@@ -12,10 +12,12 @@ from domain.session.children import ChildClosed, ChildRequested
 from domain.session.comments import CommentChanged, CommentMade
 from domain.session.forks import SessionForked
 from domain.session.permissions import PermissionDecided, PermissionRequested
-from domain.session.turns import TurnAnswered, TurnCancelled, TurnFailed
+from domain.session.record import Recorded
+from domain.session.turns import TurnAnswered, TurnCancelled, TurnFailed, TurnRetried
 from domain.values.base import DomainEvent, Text, iso
 from domain.values.sentences import Sentence
 from domain.values.words import Words
+from projections.record.describe import is_person, person
 from projections.record.markdown import (
     Unworded,
     cell,
@@ -130,10 +132,25 @@ def begun(task: str, at: int) -> Iterator[Row]:
     yield "created", iso(at)
 
 
-def heading(place: str, agent: str, *names: str | None) -> str:
-    """The first line of an agent's entry: the round or iteration, who, and as what."""
+def heading(place: str, agent: str, *names: str | None, by: str | None = None) -> str:
+    """The first line of an agent's entry: the round or iteration, who, and as what. `by` is the person who answered for
+    the agent, if one did."""
     words = (each if isinstance(each, Unworded) else cell(each) for each in names if each)
-    return f"### {place} — {cell(agent)} ({', '.join(words)})"
+    who = cell(agent) if by is None else mark("stand_in", cell(by), cell(agent))
+    return f"### {place} — {who} ({', '.join(words)})"
+
+
+def reason(recorded: Recorded, words: str) -> Iterator[str]:
+    """A person's reason, as theirs; nothing if they gave none."""
+    if words.strip():
+        actor = recorded.causation.actor
+        yield point(mark("reason_of", cell(person(actor))) if is_person(actor) else mark("reason"), words)
+
+
+def asked_again(recorded: Recorded) -> Iterator[Row]:
+    """A turn that a person has asked again."""
+    if isinstance(recorded.event, TurnRetried):
+        yield "log", "\n\n".join([f"### {mark('asked_again')}", *reason(recorded, recorded.event.reason)])
 
 
 def point(label: str, words: str, data: Sentence | None = None, *, before: str = "") -> str:

@@ -11,7 +11,7 @@ from projections.record.session import view
 from projections.record.status import outcome
 from projections.record.turns import Turns
 from projections.record.worklog import delivery, discussion, orchestration
-from projections.record.worklog.parts import Row, Worklog, comments, permissions
+from projections.record.worklog.parts import Row, Worklog, asked_again, comments, permissions
 
 
 class _Shape(NamedTuple):
@@ -33,7 +33,8 @@ def write(log: Worklog, turns: Turns, recorded: Recorded) -> None:
     """Add what an event says."""
     shape = _SHAPES.get(recorded.kind)
     if shape is not None:
-        for row in [*shape.rows(log, turns, recorded), *permissions(recorded.event), *comments(recorded.event)]:
+        more = (*permissions(recorded.event), *asked_again(recorded), *comments(recorded.event))
+        for row in [*shape.rows(log, turns, recorded), *more]:
             log.add(recorded.version, row)
 
 
