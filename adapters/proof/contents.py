@@ -1,6 +1,6 @@
 """What the events say: each must load and follow the rules, and the lease table must know the same turns."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -11,6 +11,7 @@ from adapters.proof.verdict import Verification
 from adapters.store.errors import DamagedEvent
 from adapters.store.mapper import decode
 from adapters.store.rows import Row, Rows
+from adapters.store.turn_changes import COUNTED, STEP, is_long
 from domain.kinds import fold
 from domain.session.forks import ForkedWait, SessionForked
 from domain.session.record import Recorded, kind_of
@@ -38,11 +39,15 @@ class TurnRow(NamedTuple):
     lease_until: int | None
     deadline: int | None
     requested_at: int
+    owner: str
+    rank: int
 
 
 @dataclass(slots=True)
 class _Turn:
-    """What the log says of a turn. `agents` were asked one after another; an imported turn stays with the first."""
+    """What the log says of a turn. `agents` were asked one after another; an imported turn stays with the first.
+    `asked_by` is who asked for it, and `root` the session of which its session is a part; `settled_by` who settled
+    it."""
 
     version: int
     work: str
@@ -50,7 +55,11 @@ class _Turn:
     role: str
     at: int
     deadline: int | None
+    long: bool
+    asked_by: str
+    root: str
     settled: Settled | None = None
+    settled_by: str = ""
 
 
 @dataclass(slots=True)
@@ -96,15 +105,29 @@ def _follow(turns: dict[str, _Turn], recorded: Recorded) -> None:
     match recorded.event:
         case TurnRequested() as event:
             due = _instant(event.deadline)
-            turns[event.turn_id] = _Turn(recorded.version, event.work, [event.agent], event.role, recorded.at, due)
+            turns[event.turn_id] = _Turn(
+                recorded.version,
+                event.work,
+                [event.agent],
+                event.role,
+                recorded.at,
+                due,
+                long=is_long(event),
+                asked_by=recorded.causation.actor,
+                root=recorded.causation.correlation_id,
+            )
         case TurnAttemptFailed() as event:
             _asked_again(turns, event.turn_id, event.fallback_agent, event.deadline)
         case TurnRetried() as event:
             _asked_again(turns, event.turn_id, event.agent, event.deadline)
-        case SessionForked(wait=ForkedWait(turn_id=str() as turn_id, deadline=deadline)):
-            _asked_again(turns, turn_id, None, deadline)
+        case SessionForked() as event:
+            for turn in turns.values():  # they entered the table with the fork
+                turn.asked_by, turn.root = recorded.causation.actor, recorded.causation.correlation_id
+            if isinstance(event.wait, ForkedWait) and event.wait.turn_id is not None:
+                _asked_again(turns, event.wait.turn_id, None, event.wait.deadline)
         case Settled() as event if event.turn_id in turns:
-            turns[event.turn_id].settled = event
+            turn = turns[event.turn_id]
+            turn.settled, turn.settled_by = event, recorded.causation.actor
         case _:
             return
 
@@ -134,15 +157,16 @@ def _check_turns(
     seen_rows.streams.add(stream)
     outstanding = session.outstanding.keys() & turns.keys() if session else set()
     missing = set(outstanding)
-    for fields in rows.turns(stream):
-        row = TurnRow(*fields)
+    table = [TurnRow(*fields) for fields in rows.turns(stream)]
+    owners = _owners(rows, stream, table, turns)
+    for row in table:
         seen_rows.rows += 1
         turn = turns.get(row.turn_id)
         is_open = row.turn_id in outstanding
         missing.discard(row.turn_id)
         if turn is None or (row.state in _OPEN) != is_open:
             _blame_openness(verdict, row.turn_id, in_log=is_open)
-        elif not _fits(row, stream, turn):
+        elif not (_fits(row, stream, turn) and row.owner in owners and _ranked(row, turn) and _worked(row, turn)):
             verdict.blame(None, Sentence("fault_turn_differs", turn=row.turn_id))
     for turn_id in sorted(missing):
         _blame_openness(verdict, turn_id, in_log=True)
@@ -169,6 +193,42 @@ def _fits(row: TurnRow, stream: str, turn: _Turn) -> bool:
         return False
     attempt = turn.settled.attempt if turn.settled and not cancelled else 0
     return attempt == 0 or row.attempt in (0, attempt)
+
+
+def _owners(rows: Rows, stream: str, table: Sequence[TurnRow], turns: Mapping[str, _Turn]) -> Collection[str]:
+    """Return who may own the turns of a session: all of them have one owner, the owner of the session that it is a part
+    of, or who asked for the first turn. Logs of before there were owners have none."""
+    first = next((turns[row.turn_id] for row in table if row.turn_id in turns), None)
+    if first is None:
+        return {row.owner for row in table}
+    theirs = {TurnRow(*fields).owner for fields in rows.turns(first.root)} if first.root != stream else set[str]()
+    owner = next((row.owner for row in table if row.owner in theirs or row.owner in (first.asked_by, "")), None)
+    return {owner} if owner is not None else ()
+
+
+def _ranked(row: TurnRow, turn: _Turn) -> bool:
+    """True if the place in the queue is as far from the time of the request as whole steps lead. A turn of a log of
+    before there were ranks waits since its request."""
+    if type(row.rank) is not int:
+        return False
+    steps, rest = divmod(row.rank - turn.at, STEP)
+    if rest:
+        return False
+    return turn.long <= steps <= turn.long + 2 * COUNTED or (row.owner == "" and steps == 0)
+
+
+def _worked(row: TurnRow, turn: _Turn) -> bool:
+    """True if the worker can be the one who worked on the turn: nobody without an attempt. Who asked an agent is not in
+    the log, but who ran commands is."""
+    if not row.attempt:
+        return row.worker is None
+    if row.worker is None:
+        return row.owner == ""  # moved here by an older version, which left it out
+    ended = turn.settled
+    if ended is None or isinstance(ended, TurnCancelled) or ended.attempt != row.attempt:
+        return row.worker != ""
+    kind, _, worker = turn.settled_by.partition(":")
+    return row.worker == worker if kind == "worker" else row.worker != ""
 
 
 def _check_strangers(rows: Rows, verdict: Verification, seen_rows: _SeenRows) -> None:

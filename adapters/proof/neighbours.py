@@ -1,10 +1,10 @@
-"""What is stored next to the record: receipts of commands, and keys."""
+"""What is stored next to the record: receipts of commands, keys, and links that sign in once."""
 
 import re
 from typing import Final
 
 from adapters.proof.verdict import Verification
-from adapters.store.keys import CHECK, LOGIN, REVOKED, StoredKey, revocation_check
+from adapters.store.keys import CHECK, LINK, LOGIN, REVOKED, StoredKey, link_check, revocation_check
 from adapters.store.port import StoredReceipt
 from adapters.store.rows import Rows
 from domain.values.sentences import Sentence
@@ -36,6 +36,18 @@ def check_keys(rows: Rows, verdict: Verification) -> None:
         verdict.blame(None, Sentence("fault_key_missing", name=name))
 
 
+def check_links(rows: Rows, verdict: Verification) -> None:
+    """Each link that signs in once must match its check, except those of versions that wrote none: a day later, there
+    are none of them."""
+    checks = {name.removeprefix(LINK): value for name, value in rows.secrets() if name.startswith(LINK)}
+    for digest, name, made in rows.links():
+        check = checks.pop(digest, None)
+        if not _DIGEST.fullmatch(digest) or check not in (None, link_check(digest, name, made)):
+            verdict.blame(None, Sentence("fault_link_changed", name=name))
+    for digest in checks:
+        verdict.blame(None, Sentence("fault_link_missing", digest=digest))
+
+
 def _checks(rows: Rows, verdict: Verification) -> dict[str, bytes]:
     """The `check` of each key, by name. Keys that were revoked must be known as before."""
     checks: dict[str, bytes] = {}
@@ -45,6 +57,6 @@ def _checks(rows: Rows, verdict: Verification) -> dict[str, bytes]:
         elif name.startswith(REVOKED):
             if value not in (b"", revocation_check(name)):
                 verdict.blame(None, Sentence("fault_revocation_changed", name=name.removeprefix(REVOKED)))
-        elif name != LOGIN:
+        elif name != LOGIN and not name.startswith(LINK):
             verdict.blame(None, Sentence("fault_secret", name=name))
     return checks

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Set
 from functools import partial
 
 from adapters.proof.contents import check_contents
-from adapters.proof.neighbours import check_keys, check_receipts
+from adapters.proof.neighbours import check_keys, check_links, check_receipts
 from adapters.proof.stored import check_events, check_texts
 from adapters.proof.verdict import LogFault, Unchecked, Verification
 from adapters.store.port import Log
@@ -58,7 +58,7 @@ def _log(store: Log, verdict: Verification, covered: int, allowed: Set[str]) -> 
 
 def _stored(rows: Rows, verdict: Verification, covered: int = 0, allowed: Set[str] = frozenset()) -> None:
     _guarded(verdict, partial(check_events, rows, verdict, covered=covered, allowed=allowed))
-    for step in (check_texts, check_receipts, check_keys):
+    for step in (check_texts, check_receipts, check_keys, check_links):
         _guarded(verdict, partial(step, rows, verdict))
 
 

@@ -10,6 +10,13 @@ REVOKED: Final = "revoked:"
 value is the `revocation_check`; an older version left it empty."""
 CHECK: Final = "check:"
 """Prefix for the name of a key: there is its `check`, with which `verify` finds damage."""
+LINK: Final = "link:"
+"""Prefix for the digest of a link that signs in once: there is its `link_check`."""
+
+
+def link_check(digest: str, name: str, made: int) -> bytes:
+    """SHA-256 over all of a link; `verify` finds damage with it."""
+    return sha256(f"{digest}\0{name}\0{made}".encode()).digest()
 
 
 def revocation_check(name: str) -> bytes:

@@ -71,10 +71,9 @@ def migrate(source: SealedLog, target: MigrationTarget) -> Migrated:
 
 def _asked_again(turn: Sequence[Any]) -> Sequence[Any]:
     """A row of the lease table, without a lease."""
-    *request, state, attempt, _, until, deadline, requested = turn
-    held = state == "running"
-    lease = (None, None if held else until, deadline, requested)
-    return (*request, "queued" if held else state, attempt, *lease, "", requested)
+    *request, state, attempt, worker, until, deadline, requested, owner, rank = turn
+    free = ("queued", attempt, worker, None) if state == "running" else (state, attempt, worker, until)
+    return (*request, *free, deadline, requested, owner, rank)
 
 
 def in_pages(rows: Iterable[Sequence[Any]], *, most: int, size: int) -> Iterator[list[Sequence[Any]]]:

@@ -120,6 +120,9 @@ class Rows(Protocol):
     def api_keys(self) -> Iterator[Sequence[Any]]:
         """Name, digest, scope and end of every API key, by name."""
 
+    def links(self) -> Iterator[Sequence[Any]]:
+        """Digest, name and time of every link that signs in once, by digest."""
+
     def secrets(self) -> Iterator[tuple[str, bytes]]:
         """Name and value of every secret, by name."""
 

@@ -97,7 +97,7 @@ def change_of(
                 state="held" if held else "queued",
                 deadline=None if held else _instant(event.deadline),
                 requested_at=at,
-                long=event.access == "write" if event.work == "ask" else event.work in _LONG,
+                long=is_long(event),
                 asked_by=asked_by,
                 root=root or session_id,
             )
@@ -116,6 +116,11 @@ def change_of(
             return _end_of(event, source)
         case _:
             return None
+
+
+def is_long(event: TurnRequested) -> bool:
+    """True if a turn comes after short ones."""
+    return event.access == "write" if event.work == "ask" else event.work in _LONG
 
 
 def _instant(text: str | None) -> int | None:

@@ -23,13 +23,13 @@ def written(folder: Path, *, seed: int = 1, steps: int = 40) -> Path:
     """A log of some hundred events, in a file with no other files next to it."""
     folder.mkdir(parents=True, exist_ok=True)
     stage = wander(folder, seed, steps)
-    _add_receipts_and_keys(stage.store)
+    _add_receipts_keys_and_a_link(stage.store)
     stage.store.close()
     assert not (folder / "log.db-wal").exists()
     return folder / "log.db"
 
 
-def _add_receipts_and_keys(store: Store) -> None:
+def _add_receipts_keys_and_a_link(store: Store) -> None:
     answers = [StoredReceipt(f"key-{number}", f"{number:064x}", 202, b'{"version":1}', NOON) for number in range(20)]
     store.append([Write(receipt=lambda _, receipt=receipt: receipt) for receipt in answers])  # type: ignore[misc]
     assert store.vault is not None
@@ -38,6 +38,7 @@ def _add_receipts_and_keys(store: Store) -> None:
     store.vault.remove("person-4")
     store.vault.bar("f" * 64)
     store.vault.secret(LOGIN, b"signs")
+    store.vault.put_link("e" * 64, "person-1")
 
 
 @contextmanager

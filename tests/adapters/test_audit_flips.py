@@ -15,12 +15,11 @@ from tests.adapters.audited import copied, harmed, rows, verified, written
 from tests.adapters.flips import outcome
 
 NO_FACTS: Final = {
-    "turns": {"worker", "lease_until", "owner", "rank"},
+    "turns": {"worker", "lease_until"},
     "secrets": {"value"},
-    "links": {"digest", "name", "made"},
     "epochs": {"number", "head"},
 }
-"""How often the log has gone back, who holds a turn until when, its place in the queue, and what signs people in:
+"""How often the log has gone back, who asked an agent and holds a turn until when, and the secret that signs people in:
 damage there changes no record."""
 
 
@@ -68,6 +67,7 @@ KEYS: Final = {
     "turns": "turn_id",
     "keys": "name",
     "secrets": "name",
+    "links": "digest",
 }
 SETTLED: Final = " WHERE state = 'done'"
 """The attempt of a turn that waits, or was cancelled, is that of a lease."""

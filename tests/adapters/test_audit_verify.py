@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,9 @@ from adapters.proof import checkpoints
 from adapters.proof.merkle import Tree
 from adapters.proof.verify import verify
 from adapters.store.errors import StoreError
+from adapters.writer.unit_of_work import CommandEnvelope
 from domain.session.turns import RetryTurn
+from domain.values.base import Command
 from tests.adapters.audited import copied, exported, harmed, opened, rows, verified, written
 from tests.adapters.flips import Outcome, outcomes
 from tests.projections.stage import Stage
@@ -335,6 +338,20 @@ def test_a_missing_text_is_found_where_it_is_mentioned(log: Path, harm: Callable
             "UPDATE turns SET requested_at = requested_at + 1 WHERE turn_id = '{turn}'",
             "the lease table and the log differ about {turn}",
         ),
+        *(
+            (f"UPDATE turns SET {change} WHERE turn_id = '{{turn}}'", "the lease table and the log differ about {turn}")
+            for change in (
+                "owner = 'person:mallory'",
+                "owner = owner || ' '",
+                "owner = ''",
+                "rank = rank + 1",
+                "rank = 0",
+                "rank = requested_at - 600000",
+                "rank = rank + 600000 * 3000",
+                "worker = 'w', attempt = 0",
+                "worker = '', attempt = 1",
+            )
+        ),
         ("UPDATE turns SET turn_id = 'x' WHERE turn_id = '{turn}'", "x is open in the lease table, but not in the log"),
     ],
 )
@@ -344,6 +361,34 @@ def test_a_lease_table_that_does_not_fit_is_found(
     [(turn,), *_] = rows(log, "SELECT turn_id FROM turns WHERE state IN ('queued', 'running')")
     report = verified(harm(statement.format(turn=turn)))
     assert problem.format(turn=turn) in [fault.problem for fault in report.faults]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ("UPDATE links SET name = 'mallory' WHERE name = 'alice'", "a link that signs in mallory has been changed"),
+        ("UPDATE links SET made = made + 86400 WHERE name = 'alice'", "a link that signs in alice has been changed"),
+        ("DELETE FROM links WHERE name = 'alice'", f"the link with the digest {'d' * 64} is missing"),
+    ],
+)
+def test_a_changed_link_is_found(harm: Callable[..., Path], change: str, problem: str) -> None:
+    path = harm("SELECT 1")
+    with opened(path) as store:
+        assert store.vault is not None
+        store.vault.put_link("d" * 64, "alice")
+    assert verified(path).faults == []
+    harmed(path, change)
+    assert [fault.problem for fault in verified(path).faults] == [problem]
+
+
+def test_a_link_that_was_used_leaves_nothing(harm: Callable[..., Path]) -> None:
+    path = harm("SELECT 1")
+    with opened(path) as store:
+        assert store.vault is not None
+        store.vault.put_link("d" * 64, "alice")
+        assert store.vault.take_link("d" * 64) == "alice"
+    assert verified(path).faults == []
+    assert rows(path, "SELECT name FROM secrets WHERE name LIKE 'link:d%'") == []
 
 
 @pytest.mark.parametrize(
@@ -377,3 +422,18 @@ def test_views_are_asked_only_of_a_sound_log(log: Path, harm: Callable[..., Path
 
 def test_at_most_a_hundred_faults_are_reported(harm: Callable[..., Path]) -> None:
     assert len(verified(harm("UPDATE events SET hash = randomblob(32)")).faults) == 100
+
+
+def test_a_turn_that_another_worker_recorded_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def by_worker(session_id: str, command: Command, **more: Any) -> CommandEnvelope:
+        return CommandEnvelope(session_id, command, **{**more, "actor": "worker:worker"})
+
+    monkeypatch.setattr("tests.projections.stage.CommandEnvelope", by_worker)
+    stage = Stage(tmp_path)
+    stage.delivers().answers("delivery-1", "A plan.")
+    stage.store.close()
+    log = tmp_path / "log.db"
+    assert verified(log).faults == []
+    harmed(log, "UPDATE turns SET worker = 'another' WHERE turn_id = 'delivery-1.t1'")
+    faults = [fault.problem for fault in verified(log).faults]
+    assert faults == ["the lease table and the log differ about delivery-1.t1"]

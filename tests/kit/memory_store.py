@@ -254,6 +254,9 @@ class MemoryRows:
     def api_keys(self) -> Iterator[Sequence[Any]]:
         return iter(())
 
+    def links(self) -> Iterator[Sequence[Any]]:
+        return iter(())
+
     def secrets(self) -> Iterator[tuple[str, bytes]]:
         return iter(())
 
@@ -268,7 +271,8 @@ class MemoryRows:
             if stream is not None and turn_id.rpartition(".")[0] != stream:
                 continue
             lease = (turn.state, turn.attempt, turn.worker, turn.until)
-            yield (*turn.request[:6], *lease, turn.request.deadline, turn.request.requested_at)
+            request = turn.request
+            yield (*request[:6], *lease, request.deadline, request.requested_at, turn.owner, turn.rank)
 
     engine = "memory"
 

@@ -23,6 +23,7 @@ class PostgresRows(SqlRows):
 
     engine = "PostgreSQL"
     elements = "SELECT json_array_elements_text(?::json)"
+    made = "(extract(epoch FROM made) * 1000000)::bigint"
 
     def __init__(self, connections: Connections, reading: Access | None = None) -> None:
         super().__init__(reading or connections.lent)

@@ -85,7 +85,8 @@ class PostgresStore(LargeTexts, SqlRecorder):
 
     @property
     def vault(self) -> SqlVault:
-        return SqlVault(self._readers.lent, self._writers.transaction, aged="made < now() - interval '1 day'")
+        aged = "made < now() - interval '1 day'"
+        return SqlVault(self._readers.lent, self._writers.transaction, aged=aged, made=PostgresRows.made)
 
     @property
     def shares(self) -> PostgresShares:

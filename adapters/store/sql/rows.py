@@ -21,7 +21,10 @@ _FIRST_PAGE, _PAGE_BYTES = 32, 1 << 22
 sizes of a page tell those of the next one."""
 _EVENT = "position, stream, version, topic, state, hash, form"
 _STATE = 4
-_TURN = "turn_id, stream, version, work, agent, role, state, attempt, worker, lease_until, deadline, requested_at"
+_TURN = (
+    "turn_id, stream, version, work, agent, role, state, attempt, worker, lease_until, deadline, requested_at,"
+    " owner, rank"
+)
 
 
 class SqlRows(ABC):
@@ -30,6 +33,8 @@ class SqlRows(ABC):
     engine: ClassVar[str]
     elements: ClassVar[str]
     """The elements of a JSON array."""
+    made: ClassVar[str]
+    """When a link was made, as a whole number."""
 
     def __init__(self, reading: Access) -> None:
         self._reading = reading
@@ -173,6 +178,10 @@ class SqlRows(ABC):
     def api_keys(self) -> Iterator[Sequence[Any]]:
         """Name, digest, scope and end of every API key, by name."""
         return self._by_key("name, digest, scope, expires", "keys", "name")
+
+    def links(self) -> Iterator[Sequence[Any]]:
+        """Digest, name and time of every link that signs in once, by digest."""
+        return self._by_key(f"digest, name, {self.made}", "links", "digest")
 
     def secrets(self) -> Iterator[tuple[str, bytes]]:
         """Name and value of every secret, by name. Raises StoreError."""

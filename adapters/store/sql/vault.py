@@ -2,17 +2,18 @@
 
 from typing import Final
 
-from adapters.store.keys import CHECK, REVOKED, StoredKey, revocation_check
+from adapters.store.keys import CHECK, LINK, REVOKED, StoredKey, link_check, revocation_check
 from adapters.store.port import Access, SqlConnection
 
 _KEEP: Final = "INSERT INTO secrets VALUES (?, ?) ON CONFLICT DO NOTHING"
 
 
 class SqlVault:
-    """The tables `keys`, `secrets` and `links`. `aged` says in SQL which links are too old."""
+    """The tables `keys`, `secrets` and `links`. `aged` says in SQL which links are too old, `made` when one was made,
+    as a whole number."""
 
-    def __init__(self, reading: Access, writing: Access, *, aged: str) -> None:
-        self._reading, self._writing, self._aged = reading, writing, aged
+    def __init__(self, reading: Access, writing: Access, *, aged: str, made: str) -> None:
+        self._reading, self._writing, self._aged, self._made = reading, writing, aged, made
 
     def all_keys(self) -> list[StoredKey]:
         with self._reading() as connection:
@@ -58,13 +59,23 @@ class SqlVault:
 
     def put_link(self, digest: str, name: str) -> None:
         with self._writing() as connection:
-            connection.execute(f"DELETE FROM links WHERE {self._aged}")
-            connection.execute("INSERT INTO links (digest, name) VALUES (?, ?)", (digest, name))
+            aged = connection.execute(f"DELETE FROM links WHERE {self._aged} RETURNING digest").fetchall()
+            for (old,) in aged:
+                _forget_check(connection, old)
+            [made] = connection.execute(
+                f"INSERT INTO links (digest, name) VALUES (?, ?) RETURNING {self._made}", (digest, name)
+            ).fetchone() or (0,)
+            connection.execute(_KEEP, (f"{LINK}{digest}", link_check(digest, name, made)))
 
     def take_link(self, digest: str) -> str | None:
         with self._writing() as connection:
             row = connection.execute("DELETE FROM links WHERE digest = ? RETURNING name", [digest]).fetchone()
+            _forget_check(connection, digest)
         return None if row is None else str(row[0])
+
+
+def _forget_check(connection: SqlConnection, digest: str) -> None:
+    connection.execute("DELETE FROM secrets WHERE name = ?", [f"{LINK}{digest}"])
 
 
 def _bar(connection: SqlConnection, digest: str) -> None:

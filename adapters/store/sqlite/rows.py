@@ -26,6 +26,7 @@ class SqliteRows(SqlRows):
 
     engine = "SQLite"
     elements = "SELECT value FROM json_each(?)"
+    made = "made"
 
     def __init__(self, path: Path, reading: Access) -> None:
         super().__init__(reading)
@@ -71,15 +72,18 @@ class SqliteRows(SqlRows):
         )
 
     def api_keys(self) -> Iterator[Sequence[Any]]:
-        return super().api_keys() if self._has_keys() else iter(())
+        return super().api_keys() if self._has_table("keys") else iter(())
+
+    def links(self) -> Iterator[Sequence[Any]]:
+        return super().links() if self._has_table("links") else iter(())
 
     def secrets(self) -> Iterator[tuple[str, bytes]]:
-        return super().secrets() if self._has_keys() else iter(())
+        return super().secrets() if self._has_table("keys") else iter(())
 
-    def _has_keys(self) -> bool:
-        """Older logs had keys in files only."""
+    def _has_table(self, name: str) -> bool:
+        """True if the log has it: older logs had keys in files only."""
         with self._connection() as connection:
-            return connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'keys'").fetchone() is not None
+            return connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", [name]).fetchone() is not None
 
     def last_given(self) -> int:
         """The newest position that was ever given out, whether or not its event is still there."""

@@ -76,7 +76,7 @@ class SqliteStore(SqlRecorder):
     @property
     def vault(self) -> SqlVault:
         aged = "made < CAST(strftime('%s', 'now') AS INTEGER) - 86400"
-        return SqlVault(self._reading, self._transaction, aged=aged)
+        return SqlVault(self._reading, self._transaction, aged=aged, made=SqliteRows.made)
 
     def _connect(self, *pragmas: str) -> sqlite3.Connection:
         return connect_durably(self.path, self._busy, *pragmas)
