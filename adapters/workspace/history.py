@@ -62,7 +62,7 @@ def changed_files(repository: Repository, before: str, after: str) -> tuple[Chan
         lines = dict(_lines(repository.run("diff-tree", *_PLAIN, "--numstat", before, after)))
     return tuple(
         ChangedFile(path=path, status=status, added=added, removed=removed, renamed_from=old)
-        for path, status, old in sorted(_statuses(listing))
+        for path, status, old in sorted(statuses(listing))
         for added, removed in [lines.get(path, (None, None))]
     )
 
@@ -71,7 +71,7 @@ def _words(output: bytes) -> Iterator[str]:
     return (word.decode(errors="replace") for word in output.split(b"\0") if word)
 
 
-def _statuses(output: bytes) -> Iterator[tuple[str, FileStatus, str | None]]:
+def statuses(output: bytes) -> Iterator[tuple[str, FileStatus, str | None]]:
     """`M`, path; or `R100`, the old path, the new one. Path, status, and where it was renamed from."""
     words = _words(output)
     for letter in words:

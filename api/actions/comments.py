@@ -14,6 +14,7 @@ from api.actions.answers import Receipt
 from api.actions.bodies import Body, Reason
 from api.actions.call import ActionCall, Intent
 from api.actions.declaration import Tool, action
+from api.node.commits import folders_of
 from api.system import System
 from domain.kinds import allowed_actions
 from domain.session.comment_rules import other_commit
@@ -137,17 +138,8 @@ def remark(system: System, session: Session, body: MakeComment, *, actor: str) -
         raise Invalid({"/path": Sentence("comment_without_result")})
     commit, path = (head, body.path) if body.side == "new" else (session.base.base_commit, _path_in_base(session, body))
     place = {"path": path, "line": body.line, "end_line": body.line and (body.end_line or body.line)}
-    quote = _quote(session_folders(system, session), commit, path, body, allowed_actions(session))
+    quote = _quote(folders_of(system.settings, session), commit, path, body, allowed_actions(session))
     return AddComment(text=body.text, side=body.side, quote=quote, head=head, actor=actor, **place)
-
-
-def session_folders(system: System, session: Session) -> tuple[Path, ...]:
-    """The repositories that may have the session's commits: its own, then the person's."""
-    root = system.settings.node_dir / "workspaces"
-    names = filter(None, (session.id, session.home, session.forked_from))
-    own = tuple(root / name / "repo.git" for name in names)
-    theirs = session.base.repository if session.base else None
-    return own if theirs is None else (*own, Path(theirs))
 
 
 def _check_shape(session: Session, body: MakeComment) -> None:

@@ -178,7 +178,8 @@ def _put_all(items: list[Json], *, json: bool) -> int:
 def _put(item: Json) -> None:
     """A comment: what it is about and how it stands, its quote, the person's words, and the answers."""
     who = str(item["by"]).removeprefix("person:")
-    about = _about(item) or sentence("the whole result")
+    about = _about(item if item["now"] is None else item["now"]) or sentence("the whole result")
+    about += f"  {sentence('(outdated)')}" if item["outdated"] else ""
     put(f"{item['commentId']}  {recorded('comment', item['status'])}  {about}  {paint(visible_name(who), 'bold')}")
     for line in item["quote"]:
         put(paint(f"    | {visible(line)}", "dim"))

@@ -107,7 +107,9 @@ OPERATIONS: dict[str, Operation] = {
     "list_comments": Operation(
         tag="Sessions",
         summary="What people have remarked on a result, oldest first",
-        description="Each with the lines that it quotes, the commit that the person saw, its status and the answers.",
+        description="Each with the lines that it quotes, the commit that the person saw, its status and the answers. "
+        "`now` is where they are in the result's `head`, found by what they say, as blame does; a comment whose lines "
+        "are gone is `outdated`.",
         answer=comments.CommentPage,
     ),
     "list_conversations": Operation("Messages", "Conversations, newest first", answer=sessions.ConversationPage),

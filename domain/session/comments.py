@@ -118,6 +118,21 @@ class Comment(Value):
     newest_change: CommentChange | None = Field(default=None, description="what a person has said about it last")
 
 
+class CommentPlace(Value):
+    """A file, or lines of it."""
+
+    path: str
+    line: int | None = None
+    end_line: int | None = None
+
+
+class Whereabouts(Value):
+    """Where the lines of a comment are in the result as it is now. `outdated`: not all of them stand any more."""
+
+    now: CommentPlace | None = None
+    outdated: bool = False
+
+
 @dataclass(frozen=True, kw_only=True)
 class Comments:
     """All comments of a session, in the order in which they were made."""

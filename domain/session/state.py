@@ -216,6 +216,12 @@ class Session:
         head = self.changes.head
         return self.published if self.published and self.made_of == head else head
 
+    @property
+    def newest_head(self) -> str | None:
+        """The commit that has the files as they are now, even where none differs from what the work began with."""
+        state = self.changes.head if self.changes else self.base.base_commit if self.base else None
+        return self.result_head or state
+
     def guard(self, name: str) -> bool:
         """Returns whether a guard of the kind's chart holds. False for charts without guards."""
         return False

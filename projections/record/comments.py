@@ -1,10 +1,10 @@
 """A session's comments, as its view reports them."""
 
-from domain.session.comments import Comment
-from projections.views.comments import CommentAnswerView, CommentView
+from domain.session.comments import Comment, Whereabouts
+from projections.views.comments import CommentAnswerView, CommentPlaceView, CommentView
 
 
-def comment_view(comment: Comment) -> CommentView:
+def comment_view(comment: Comment, whereabouts: Whereabouts) -> CommentView:
     change = comment.newest_change
     return CommentView(
         comment_id=comment.comment_id,
@@ -20,4 +20,6 @@ def comment_view(comment: Comment) -> CommentView:
         status=comment.status,
         reason=change.reason if change else "",
         answers=tuple(CommentAnswerView(**dict(answer)) for answer in comment.answers),
+        now=CommentPlaceView(**dict(whereabouts.now)) if whereabouts.now else None,
+        outdated=whereabouts.outdated,
     )

@@ -15,6 +15,14 @@ class CommentAnswerView(View):
     changed_paths: tuple[str, ...] = Field(alias="changed", description="the paths that it changed because of it")
 
 
+class CommentPlaceView(View):
+    """A file of the result, or lines of it."""
+
+    path: str
+    line: int | None
+    end_line: int | None
+
+
 class CommentView(View):
     """A person's comment, and what has become of it."""
 
@@ -31,6 +39,10 @@ class CommentView(View):
     status: CommentStatus
     reason: str = Field(description="the person's words with the newest change of the status")
     answers: tuple[CommentAnswerView, ...]
+    now: CommentPlaceView | None = Field(
+        description="the lines in the result's `head`; of several, those that stand together; null where they are gone"
+    )
+    outdated: bool = Field(description="whether its lines do not all stand any more; `quote` has them")
 
 
 class CommentPage(Page):

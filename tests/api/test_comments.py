@@ -63,6 +63,7 @@ def test_lines_are_quoted_from_the_commit_that_was_seen(client: TestClient, made
     assert (item["path"], item["line"], item["endLine"], item["side"]) == ("shop.py", 2, 3, "new")
     assert (item["head"], item["status"], item["answers"]) == (made["result"]["head"], "open", [])
     assert item["text"] == "One line\nis enough."
+    assert (item["now"], item["outdated"]) == ({"path": "shop.py", "line": 2, "endLine": 3}, False)
     event = only(events(client, made["id"]), "session.commented")[-1]
     assert {name: event[name] for name in ("commentId", "path", "quote", "by")} == {
         name: item[name] for name in ("commentId", "path", "quote", "by")
@@ -93,6 +94,7 @@ def test_an_earlier_commit_of_the_session_may_be_commented_on(client: TestClient
     name = comment(client, made, path="shop.py", line=2, head=base)["commentId"]
     [item] = [each for each in comments(client, made) if each["commentId"] == name]
     assert (item["quote"], item["head"]) == (["    return sum(prices)"], base)
+    assert (item["now"], item["outdated"]) == (None, True), "the work has replaced the line"
 
 
 def test_a_very_long_line_is_quoted_in_part(client: TestClient, made: Json) -> None:

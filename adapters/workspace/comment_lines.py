@@ -1,0 +1,148 @@
+"""Where the lines of comments are now: read from the repository, found as `domain/provenance/line_places` says."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from adapters.workspace.git import WorkspaceError, in_theirs
+from adapters.workspace.history import statuses
+from adapters.workspace.lines import MOST_MIB, CommitNotHere, file_at, holder_of, split_lines
+from domain.provenance.line_places import FileLines, LinePlace, longest_run, places_of
+from domain.session.comments import Comment, CommentPlace, Whereabouts
+from domain.session.state import Session
+from domain.values.sentences import Sentence
+
+MOST_OTHERS: Final = 200
+"""How many other changed files are searched for lines that were moved."""
+MOST_OTHER_BYTES: Final = 1_048_576
+_RENAMES: Final = ("-r", "-z", "--find-renames", "--no-ext-diff", "--no-textconv", "--name-status")
+_UNKNOWN: Final = Whereabouts()
+"""Nothing is known where the commits are not on this machine."""
+
+
+def whereabouts_of(folders: Iterable[Path], session: Session, comments: Collection[Comment]) -> dict[str, Whereabouts]:
+    """Where each of these comments' lines stand in the newest state of the session's work. `folders` are repositories
+    that may have its commits."""
+    head, base = session.newest_head, session.base
+    folders = tuple(folders)
+    groups: dict[str, list[Comment]] = defaultdict(list)
+    for comment in comments:
+        commit = base.base_commit if base and comment.side == "old" else comment.head
+        if comment.path is not None and commit is not None:
+            groups[commit].append(comment)
+    result = {comment.comment_id: _UNKNOWN for comment in comments}
+    for commit, members in groups.items():
+        with suppress(WorkspaceError):
+            states = _States.of(folders, commit, head) if head else None
+            result |= {each.comment_id: _whereabouts(states, each) for each in members if states}
+    return result
+
+
+def _whereabouts(states: "_States", comment: Comment) -> Whereabouts:
+    """Lines of the base that the work has removed are not outdated: the comment is about that."""
+    assert comment.path is not None, "only comments on files stand anywhere"
+    may_be_gone = comment.side == "old"
+    if comment.line is None:
+        path = states.path_now(comment.path)
+        return Whereabouts(now=path and CommentPlace(path=path), outdated=path is None and not may_be_gone)
+    first, last = comment.line - 1, (comment.end_line or comment.line) - 1
+    run = longest_run(states.places(comment.path, range(first, last + 1)), first, last)
+    if run is None:
+        return Whereabouts(outdated=not may_be_gone)
+    now = CommentPlace(path=run.path, line=run.first + 1, end_line=run.last + 1)
+    return Whereabouts(now=now, outdated=run.last - run.first < last - first)
+
+
+@dataclass
+class _States:
+    """Two states of a repository, and what was read of the files that differ."""
+
+    folder: Path
+    before: str
+    after: str
+    names: Mapping[str, str | None]
+    """The new path of each path that differs; None if the file is gone."""
+    lines: dict[tuple[str, str], Sequence[str]] = field(default_factory=dict)
+    near: dict[str, dict[int, LinePlace]] = field(default_factory=dict)
+    """The places of each file's lines in the file itself, where they were looked for."""
+    anywhere: dict[str, dict[int, LinePlace]] = field(default_factory=dict)
+    """The same in all files that differ."""
+
+    @classmethod
+    def of(cls, folders: Sequence[Path], before: str, after: str) -> "_States":
+        """Raises WorkspaceError if no repository has both."""
+        folder = _holder_of_both(folders, before, after)
+        if before == after:
+            return cls(folder, before, after, {})
+        names: dict[str, str | None] = {}
+        for path, status, old in statuses(in_theirs(["diff-tree", *_RENAMES, before, after], folder)):
+            names[old or path] = None if status == "deleted" else path
+        return cls(folder, before, after, names)
+
+    def path_now(self, path: str) -> str | None:
+        """The path of the file in the newer state; None if it is gone."""
+        with suppress(WorkspaceError):
+            file_at(self.folder, self.after, now := self.names.get(path, path) or path)
+            return now
+        return None
+
+    def places(self, path: str, wanted: Collection[int]) -> dict[int, LinePlace]:
+        """The places of the lines of a file that still stand; all of them in a file that did not change."""
+        if path not in self.names:
+            return {line: LinePlace(path, line) for line in wanted}
+        if path not in self.near:
+            self.near[path] = places_of(self._file(path))
+        if all(line in self.near[path] for line in wanted):
+            return self.near[path]
+        if path not in self.anywhere:
+            others = [self._file(other) for other in self._others(path)]
+            self.anywhere[path] = places_of(self._file(path), others)
+        return self.anywhere[path]
+
+    def _file(self, path: str) -> FileLines:
+        now = self.names[path]
+        self._read([(self.before, path), *([(self.after, now)] if now else [])])
+        after = self.lines.get((self.after, now), ()) if now else ()
+        return FileLines(now or path, self.lines.get((self.before, path), ()), after)
+
+    def _others(self, path: str) -> list[str]:
+        """The other files that differ and are still there, read all at once."""
+        others = [other for other, now in self.names.items() if now is not None and other != path][:MOST_OTHERS]
+        self._read(
+            [pair for other in others for pair in ((self.before, other), (self.after, self.names[other] or other))]
+        )
+        return others
+
+    def _read(self, wanted: Iterable[tuple[str, str]]) -> None:
+        """Read these files of their states; those that are no text, or too large, have no lines."""
+        new = [pair for pair in wanted if pair not in self.lines and "\n" not in pair[1]]
+        if not new:
+            return
+        names = "".join(f"{state}:{path}\n" for state, path in new).encode("utf-8", "surrogateescape")
+        output = in_theirs(["cat-file", "--batch-check=%(objecttype) %(objectsize)"], self.folder, stdin=names)
+        sizes = [line.split() for line in output.decode(errors="replace").splitlines()]
+        most = MOST_MIB * 2**20 if len(new) <= 2 else MOST_OTHER_BYTES
+        fit = [pair for pair, about in zip(new, sizes, strict=True) if about[0] == "blob" and int(about[1]) <= most]
+        self.lines |= dict.fromkeys(new, ()) | dict(zip(fit, self._contents(fit), strict=True))
+
+    def _contents(self, files: Sequence[tuple[str, str]]) -> Iterator[Sequence[str]]:
+        names = "".join(f"{state}:{path}\n" for state, path in files).encode("utf-8", "surrogateescape")
+        output, at = in_theirs(["cat-file", "--batch"], self.folder, stdin=names), 0
+        for _ in files:
+            head = output.index(b"\n", at)
+            size = int(output[at:head].split()[2])
+            content = output[head + 1 : head + 1 + size]
+            yield () if b"\0" in content else split_lines(content)
+            at = head + size + 2
+
+
+def _holder_of_both(folders: Sequence[Path], before: str, after: str) -> Path:
+    """The first of these repositories that has both commits. Raises CommitNotHere."""
+    for folder in folders:
+        with suppress(WorkspaceError):
+            holder_of([folder], before)
+            return holder_of([folder], after)
+    raise CommitNotHere(Sentence("comment_commit_not_here", commit=before[:10]))
