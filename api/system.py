@@ -360,7 +360,7 @@ class System(Core):
             runner = TurnRunner(
                 store=self.store,
                 team=self.team,
-                workspaces=Workspaces(data / "workspaces", settings.room, settings.log),
+                workspaces=Workspaces(data / "workspaces", settings.room, settings.log, settings.sandbox),
                 data_dir=data,
                 settings=settings,
                 live=self.live,

@@ -47,6 +47,7 @@ class WorkspaceSetup(TomlTable):
     copy_paths: tuple[Plain, ...] = Field(default=(), alias="copy")
     link: tuple[Plain, ...] = ()
     env: dict[Name, str] = {}
+    filters: bool = False
 
 
 class Validation(TomlTable):
@@ -94,7 +95,9 @@ class Project(TomlTable):
             "network": self.validation.network if self.validation.network == "all" else None,
             "team": (self.delivery.team, self._team) if self.delivery.team else None,
         }
-        return risky if self.validation.clean_room else risky | {"clean_room": "off"}
+        filters = {"filters": "on"} if self.workspace.filters else {}
+        clean_room = {} if self.validation.clean_room else {"clean_room": "off"}
+        return {**risky, **filters, **clean_room}
 
     @property
     def digest(self) -> str | None:
@@ -107,7 +110,7 @@ class Project(TomlTable):
         """The same without what needs trust."""
         return self.model_copy(
             update={
-                "workspace": self.workspace.model_copy(update={"setup": (), "env": {}}),
+                "workspace": self.workspace.model_copy(update={"setup": (), "env": {}, "filters": False}),
                 "validation": self.validation.model_copy(update={"network": "none", "clean_room": True}),
                 "delivery": self.delivery.model_copy(update={"team": None}),
             }

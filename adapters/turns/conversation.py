@@ -11,6 +11,7 @@ from adapters.agents.prompts.conversation import Exchange, conversation
 from adapters.store.port import Store
 from adapters.turns.job import Load
 from adapters.workspace.creation import Earlier
+from adapters.workspace.history import is_recorded
 from domain.orchestration.state import Orchestration
 from domain.session.forks import SessionForked
 from domain.session.state import Session
@@ -38,8 +39,16 @@ def last_result(now: Session, load: Load, root: Path) -> Earlier | None:
     for session in earlier_sessions(now, load):
         if session.tree is not None and session.workspace == now.workspace and session.status != "reset":
             place = root / (session.home or session.id) / "repo.git"
-            return Earlier(place, session.tree, session.branch) if place.is_dir() else None
+            return _earlier(session, session.tree, place) if place.is_dir() else None
     return None
+
+
+def _earlier(session: Orchestration, tree: str, place: Path) -> Earlier:
+    """The result as the person's git would have made it, where it was published so and is here; else as recorded."""
+    published = session.published if session.branch_problem is None else None
+    if published is not None and tree in (published, session.made_of) and is_recorded(place, published):
+        return Earlier(place, published, session.branch)
+    return Earlier(place, tree, session.branch, stored=False)
 
 
 def said_before(now: Session, load: Load, request: TurnRequested, language: str) -> str:

@@ -22,7 +22,7 @@ def workspace_of(job: Job, workspaces: Workspaces) -> Workspace:
         workspaces.copy(job.ancestors, session.id)
     source = Path(session.workspace) if session.workspace else None
     earlier = partial(last_result, session, job.load, workspaces.root)
-    return workspaces.open(session.home or session.id, source, earlier)
+    return workspaces.open(session.home or session.id, source, earlier, filters=job.preparation.filters)
 
 
 def checkout(job: Job, workspaces: Workspaces, tree: str | None = None) -> Path:

@@ -30,7 +30,7 @@ from adapters.turns.question.shown_changes import changes_of
 from adapters.turns.recall import recall
 from adapters.turns.result.changes import base_of, merge, publish
 from adapters.turns.result.sharing import Sharing
-from adapters.workspace import WorkspaceError, Workspaces
+from adapters.workspace import Lasting, WorkspaceError, Workspaces
 from adapters.writer.writer import Writer
 from domain.delivery.commands import RecordBaseline, RecordValidation
 from domain.delivery.state import Delivery
@@ -147,6 +147,8 @@ class TurnRunner:
             return await asyncio.to_thread(recall, job, reuse, self._store, partial(whole, self._store))
         try:
             return await self._done(job)
+        except Lasting as error:
+            failure = Failure.of("refused", sentence_of(error))
         except WorkspaceError as error:
             failure = Failure.of("workspace", sentence_of(error))
         except HansardError as error:

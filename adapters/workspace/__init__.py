@@ -19,9 +19,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from adapters.fence.choice import Sandbox, choose
+from adapters.workspace.conversion_scratch import Fencing
 from adapters.workspace.creation import Earlier, create, place_of
 from adapters.workspace.folders import bytes_in, delete, existing_folder, is_real_folder
-from adapters.workspace.git import DoesNotFit, WorkspaceError, committed, confine, in_a_sentence
+from adapters.workspace.git import DoesNotFit, Lasting, WorkspaceError, committed, confine, in_a_sentence
 from adapters.workspace.leftovers import mark_of
 from adapters.workspace.packing import SharedRepository
 from adapters.workspace.patches import patched
@@ -33,6 +35,7 @@ from domain.values.sentences import Sentence, because, sentence_of
 __all__ = [
     "PATCH_BYTES",
     "DoesNotFit",
+    "Lasting",
     "Room",
     "Workspace",
     "WorkspaceError",
@@ -71,14 +74,14 @@ def check(folder: Path, *, ours: Path, room: Room | None = None, private: Sequen
     where Hansard keeps its own data, whatever links lead there. `private` files do not count."""
     folder = _existing(folder)
     if {"\n", "\r"} & set(str(folder)):
-        raise WorkspaceError(Sentence("folder_name_unfit"))
+        raise Lasting(Sentence("folder_name_unfit"))
     if folder == Path(folder.anchor):
-        raise WorkspaceError(Sentence("folder_is_root"))
+        raise Lasting(Sentence("folder_is_root"))
     if _is_of_the_system(folder):
-        raise WorkspaceError(Sentence("folder_is_of_the_system"))
+        raise Lasting(Sentence("folder_is_of_the_system"))
     _check_not_ours(folder, ours.resolve())
     if ".git" in (part.casefold() for part in folder.parts):
-        raise WorkspaceError(Sentence("folder_inside_git"))
+        raise Lasting(Sentence("folder_inside_git"))
     if place_of(folder) is None and room is not None:
         _check_size(folder, room, (ours, *private))
 
@@ -101,7 +104,7 @@ def _is_of_the_system(folder: Path) -> bool:
 def _check_not_ours(folder: Path, ours: Path) -> None:
     """Compares the folders themselves, not their names: a file system may have several names for one folder."""
     if _identity(ours) in _identities(folder) and ours / EXAMPLES not in folder.parents:
-        raise WorkspaceError(Sentence("folder_is_ours"))
+        raise Lasting(Sentence("folder_is_ours"))
 
 
 def _identities(folder: Path) -> list[tuple[int, int] | Path]:
@@ -159,10 +162,17 @@ _SESSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 class Workspaces:
     """The workspaces of all sessions, each in a separate folder below `root`. `room` limits the size of folders without
-    git; None: no limit. `log` and the files next to it are never part of the work."""
+    git; None: no limit. `log` and the files next to it are never part of the work. `sandbox` says how the filters
+    of people's repositories are fenced."""
 
-    def __init__(self, root: Path, room: Room | None = None, log: Path | None = None) -> None:
-        self.root, self._room = root.resolve(), room
+    def __init__(
+        self,
+        root: Path,
+        room: Room | None = None,
+        log: Path | None = None,
+        sandbox: Sandbox = "auto",
+    ) -> None:
+        self.root, self._room, self._sandbox = root.resolve(), room, sandbox
         self._private = (self.root.parent, *([log] if log else []))
 
     @in_a_sentence()
@@ -230,16 +240,21 @@ class Workspaces:
 
     @in_a_sentence()
     def open(
-        self, session_id: str, source: Path | None, earlier: Callable[[], Earlier | None] = lambda: None
+        self,
+        session_id: str,
+        source: Path | None,
+        earlier: Callable[[], Earlier | None] = lambda: None,
+        *,
+        filters: bool = False,
     ) -> "Workspace":
         """The session's workspace, created on first use; its start state is the source at that time, or the result of
-        an earlier session."""
+        an earlier session. With `filters`, agents see what a checkout shows, and not what git stores."""
         home = self._home(session_id)
         if (home / "repo.git").exists():  # it may have come from another machine, which has the source
             source_path = None if source is None else str(source.resolve())
         else:
             source_path = None if source is None else str(existing_folder(source))
-            self._create(home, source_path, earlier())
+            self._create(home, source_path, earlier(), choose(self._sandbox) if filters else None)
         workspace = self.existing(session_id)
         if workspace.asked != source_path:
             raise WorkspaceError(Sentence("workspace_differs", id=session_id, path=workspace.asked, given=source_path))
@@ -251,15 +266,19 @@ class Workspaces:
         home = self._home(session_id)
         return Workspace(home, **json.loads((home / "repo.git" / "hansard.json").read_text(encoding="utf-8")))
 
-    def _create(self, home: Path, path: str | None, earlier: Earlier | None) -> None:
+    def _create(self, home: Path, path: str | None, earlier: Earlier | None, filters: Fencing | None) -> None:
         """Raises WorkspaceError with what cannot be worked in or copied, never with git's message alone."""
         if path is not None:
             try:
                 check(Path(path), ours=self.root, room=self._room, private=self._private)
             except WorkspaceError as error:
-                raise WorkspaceError(Sentence("folder_unfit", path=path, detail=error)) from error
+                raise _like(error)(Sentence("folder_unfit", path=path, detail=error)) from error
         try:
-            create(home, path, self._private, earlier)
+            create(home, path, self._private, earlier, filters)
         except WorkspaceError as error:
             sentence = Sentence("workspace_not_made_from", path=path) if path else Sentence("workspace_not_made")
-            raise WorkspaceError(because(sentence, sentence_of(error))) from error
+            raise _like(error)(because(sentence, sentence_of(error))) from error
+
+
+def _like(error: WorkspaceError) -> type[WorkspaceError]:
+    return Lasting if isinstance(error, Lasting) else WorkspaceError

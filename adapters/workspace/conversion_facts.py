@@ -12,7 +12,7 @@ def conversion_of(top: Path, info: Path) -> dict[str, Any]:
     named = settings_of(top, "core.attributesFile", kind="path")
     config = Path(os.environ.get("XDG_CONFIG_HOME") or Path(os.environ.get("HOME", "/nonexistent")) / ".config")
     filters: dict[str, dict[str, str]] = {}
-    words = ["config", "-z", "--get-regexp", r"^filter\..*\.(clean|process)$"]
+    words = ["config", "-z", "--get-regexp", r"^filter\..*\.(clean|smudge|process)$"]
     for entry in os.fsdecode(in_theirs(words, top, codes=(0, 1))).split("\0"):
         key, _, command = entry.partition("\n")
         name, _, kind = key.removeprefix("filter.").rpartition(".")
@@ -25,6 +25,24 @@ def conversion_of(top: Path, info: Path) -> dict[str, Any]:
         "eol": settings_of(top, "core.eol") or "native",
         "filters": filters,
     }
+
+
+def filtered_files(top: Path) -> dict[str, list[str]]:
+    """The files of a checkout that git stores in another form, by the name of their filter or encoding. Nothing is
+    executed, and nothing is read but attributes."""
+    paths = in_theirs(["ls-files", "-z"], top)
+    words = ["check-attr", "-z", "--stdin", "filter", "working-tree-encoding"]
+    parts = os.fsdecode(in_theirs([*_persons_attributes(top), *words], top, stdin=paths)).split("\0")
+    named: dict[str, list[str]] = {}
+    for path, value in zip(parts[::3], parts[2::3], strict=False):
+        if value not in ("unspecified", "unset", "set"):
+            named.setdefault(value, []).append(path)
+    return named
+
+
+def _persons_attributes(top: Path) -> list[str]:
+    named = settings_of(top, "core.attributesFile", kind="path")
+    return ["-c", f"core.attributesFile={named}"] if named else []
 
 
 def _text(file: Path) -> str:

@@ -20,12 +20,15 @@ from adapters.workspace.borrowed_objects import (
     promisor,
 )
 from adapters.workspace.conversion_facts import conversion_of
+from adapters.workspace.conversion_scratch import Fencing
 from adapters.workspace.git import AUTHOR, SECONDS, WorkspaceError, git, in_theirs, line
 from adapters.workspace.merges import merge
 from adapters.workspace.person import WHOLE_INDEX, copy_index, inert_git
 from adapters.workspace.recording_rules import RecordingRules, persons_rules, tool_folders
 from adapters.workspace.references import branch_of, pack, shown, take, visible_references, work_branch
 from adapters.workspace.repository import Index, Repository
+from adapters.workspace.shown_form import REPLACED, give_twins, show, twin_of
+from adapters.workspace.snapshot import shared_folder
 from domain.values.sentences import Sentence
 
 SOURCE: Final = "source"
@@ -54,16 +57,25 @@ class _Place:
 
 
 class Earlier(NamedTuple):
-    """The result of an earlier session: its repository, the commit, and the branch that it was published as."""
+    """The result of an earlier session: its repository, the commit, and the branch that it was published as. `stored`
+    says whether the commit is as the person's git would have made it."""
 
     repository: Path
     commit: str
     branch: str | None
+    stored: bool = True
 
 
-def create(home: Path, source: str | None, private: Sequence[Path] = (), earlier: Earlier | None = None) -> None:
+def create(
+    home: Path,
+    source: str | None,
+    private: Sequence[Path] = (),
+    earlier: Earlier | None = None,
+    filters: Fencing | None = None,
+) -> None:
     """Create `repo.git`, completely or not at all. `private`: our own files, which are left out of a folder. A person's
-    folder without git is edited in place, so nothing `earlier` has to be added."""
+    folder without git is edited in place, so nothing `earlier` has to be added. `filters` is the fence around the
+    person's filters, if agents are to see what a checkout shows."""
     home.mkdir(parents=True, exist_ok=True)
     place = None if source is None else place_of(Path(source))
     with tempfile.TemporaryDirectory(prefix="new-", dir=home) as made:
@@ -89,6 +101,10 @@ def create(home: Path, source: str | None, private: Sequence[Path] = (), earlier
             repository.write("info/attributes", _ATTRIBUTES)
         if earlier is not None and (place is not None or source is None):
             _go_on(repository, facts, earlier)
+        if place is not None and filters is not None and "given" not in facts:
+            shared = shared_folder(place.top, bare=place.bare)
+            twin = show(repository, str(facts["start"]), facts["conversion"], shared, filters)
+            facts |= {"filters": True, "twin": twin}
         if place is not None:
             facts["tool_folders"] = tool_folders(repository, facts["start"])
             _exclude(repository, facts)
@@ -116,7 +132,20 @@ def _go_on(repository: Repository, facts: dict[str, Any], earlier: Earlier) -> N
     start = str(facts["start"])
     if not _has(repository, start, earlier.commit):
         facts |= {"start": earlier.commit, "branch": earlier.branch or facts["branch"]}
+        if not earlier.stored:
+            facts |= _form_of(repository, earlier)
         repository.run("update-ref", "refs/hansard/base", earlier.commit)
+
+
+def _form_of(repository: Repository, earlier: Earlier) -> dict[str, Any]:
+    """The form in which an earlier session has recorded its work, which this one goes on with: whether agents saw what
+    a checkout shows, and the last commit that the person's git has made."""
+    facts = json.loads((earlier.repository / "hansard.json").read_text(encoding="utf-8"))
+    given = facts.get("given") or facts["start"]
+    if twin_of(Repository(earlier.repository), given):
+        name = f"{REPLACED}{given}"
+        repository.run("fetch", "--quiet", "--no-tags", str(earlier.repository), f"{name}:{name}")
+    return {"given": given, "filters": facts.get("filters", False)}
 
 
 def _exclude(repository: Repository, facts: Mapping[str, Any]) -> None:
@@ -169,6 +198,7 @@ def give_git(repository: Repository, folder: Path, commit: str, index: Path) -> 
         inside = Repository(Path(made) / ".git")
         shutil.copytree(given_git(repository), inside.path)
         inside.write("objects/info/alternates", f"{repository.path / 'objects'}\n")
+        give_twins(repository, inside)
         inside.run("update-ref", line(inside.run("symbolic-ref", "HEAD")), commit)
         shutil.copy2(index, inside.path / "index")
         inside.path.rename(folder / ".git")

@@ -206,6 +206,10 @@ class WorkspaceError(HansardError):
     """A folder, a path or git does not allow it; the sentence says which."""
 
 
+class Lasting(WorkspaceError):
+    """Trying again does not help: the person has to change something first."""
+
+
 class DoesNotFit(WorkspaceError):
     """A path, a content or a patch that comes from outside is impossible here; the folder is not to blame."""
 

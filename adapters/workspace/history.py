@@ -118,6 +118,15 @@ def offered(root: Path, session: str, commit: str) -> tuple[Path, str] | None:
     return None
 
 
+def is_recorded(place: Path, commit: str) -> bool:
+    """True if the repository of a workspace has the commit."""
+    try:
+        Repository(place).check(commit)
+    except WorkspaceError:
+        return False
+    return True
+
+
 # -- blame -------------------------------------------------------------------------------------------------------------
 
 

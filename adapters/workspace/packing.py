@@ -7,7 +7,7 @@ Every later state becomes a pack of what the earlier ones do not contain.
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +15,7 @@ from typing import Any, Final
 from adapters.workspace.creation import begin_shallow, clone_with, settle
 from adapters.workspace.git import WorkspaceError, in_theirs, line, note_on
 from adapters.workspace.repository import Repository
+from adapters.workspace.shown_form import REPLACED
 from domain.provenance.notes import REF, Note, NotedTurn, merged, note_of, written_lines
 from domain.provenance.work import TurnWork
 
@@ -57,15 +58,15 @@ class SharedRepository:
 
     def base_pack(self, limit: int) -> Iterator[bytes]:
         """The start commit without its history. Raises TooLarge before the first part."""
-        start = self.facts["start"]
-        listing = ["rev-list", "--objects", "--no-object-names", "--no-walk", start]
-        if int(line(self._git.run("rev-list", "--objects", "--disk-usage", "--no-walk", start))) > limit:
+        start, stored = self.facts["start"], self._git.stored
+        walk = ["--no-walk", *_start_of(self.facts)]
+        if int(line(stored.run("rev-list", "--objects", "--disk-usage", *walk))) > limit:
             raise TooLarge(f"{start} takes more than {limit} bytes")
-        yield from self._pack(self._git.run(*listing), (), limit)
+        yield from self._pack(stored.run("rev-list", "--objects", "--no-object-names", *walk), (), limit)
 
     def state_pack(self, commit: str, limit: int, earlier: Iterable[str]) -> Iterator[bytes]:
         """Packs what these states have and the base does not. Raises TooLarge before the first part."""
-        others = {self.facts["start"], *earlier}
+        others = {*_start_of(self.facts), *earlier}
         revisions = "".join([f"{commit}\n", *(f"^{other}\n" for other in sorted(others))])
         yield from self._pack(revisions.encode(), ("--revs", "--thin"), limit)
 
@@ -90,6 +91,10 @@ class SharedRepository:
                 begin_shallow(repository, facts)
                 self._take(repository, base)
                 _cut(repository, facts["start"])
+            elif facts.get("twin"):
+                self._take(repository, base)
+            if facts.get("twin"):
+                repository.run("update-ref", f"{REPLACED}{facts['start']}", facts["twin"])
             repository.run("update-ref", "refs/hansard/base", facts["start"])
             repository.write("hansard.json", json.dumps(facts))
             settle(repository.path, self._git.path)
@@ -108,6 +113,11 @@ class SharedRepository:
             file.writelines(parts)
             file.seek(0)
             repository.run("index-pack", "--stdin", "--fix-thin", stdin=file)
+
+
+def _start_of(facts: Mapping[str, Any]) -> list[str]:
+    """The start commit, and its twin if it is seen in another form."""
+    return [facts["start"], *([facts["twin"]] if facts.get("twin") else [])]
 
 
 def _cut(repository: Repository, commit: str) -> None:

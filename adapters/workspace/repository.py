@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
 
@@ -32,6 +32,13 @@ class Repository:
     """Commits, and an index for each folder; a state is the full id of a commit in here."""
 
     path: Path
+    replaces: bool = field(default=True, kw_only=True)
+    """Whether commits are read as their twins, where they have any (`shown_form`)."""
+
+    @property
+    def stored(self) -> "Repository":
+        """The same, with every commit as it was made."""
+        return Repository(self.path, replaces=False)
 
     def run(
         self,
@@ -59,10 +66,11 @@ class Repository:
 
     def _environment(self, tree: Path | None = None, index: Path | None = None) -> dict[str, str]:
         places = {"GIT_DIR": self.path, "GIT_WORK_TREE": tree, "GIT_INDEX_FILE": index}
-        return {name: str(value) for name, value in places.items() if value is not None} | OURS
+        exact = {} if self.replaces else {"GIT_NO_REPLACE_OBJECTS": "1"}
+        return {name: str(value) for name, value in places.items() if value is not None} | OURS | exact
 
     def write(self, name: str, text: str) -> None:
-        (self.path / name).parent.mkdir(exist_ok=True)
+        (self.path / name).parent.mkdir(parents=True, exist_ok=True)
         (self.path / name).write_text(text, "utf-8", "surrogateescape")
 
     def exclude(self, paths: Iterable[str]) -> None:
@@ -244,6 +252,13 @@ class Index:
         self._run("read-tree", commit)
         rows = b"".join(os.fsencode(f"{mode} {blob}\t{path}\0") for path, mode, blob in files)
         self._run("update-index", "-z", "--index-info", stdin=rows)
+        return self.write_tree()
+
+    def with_content(self, commit: str, tree: Path, paths: Iterable[str]) -> str:
+        """The tree of a commit in which these files are as they are below `tree`."""
+        self._run("read-tree", commit)
+        names = b"".join(os.fsencode(path) + b"\0" for path in paths)
+        self._run("update-index", "-z", "--stdin", tree=tree, stdin=names)
         return self.write_tree()
 
     def write_tree(self) -> str:

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 from adapters.workspace.git import WorkspaceError, line
-from adapters.workspace.person import Git, Interrupted, undisturbed
+from adapters.workspace.person import Git, InertGit, Interrupted, undisturbed
 from adapters.workspace.undo_journal import PREFIX, UndoJournal, journal_of, mark_owner
 from domain.values.sentences import Sentence
 
@@ -248,6 +248,11 @@ def common_folder(git: Git) -> Path:
     """The git folder that all checkouts of the repository share."""
     words = ("rev-parse", "--path-format=absolute", "--git-common-dir")
     return Path(os.fsdecode(git(*words)).removesuffix("\n"))
+
+
+def shared_folder(top: Path, *, bare: bool) -> Path:
+    """The git folder of a person's repository, or of one without a checkout."""
+    return top if bare else common_folder(InertGit(top, ()))
 
 
 def signs(top: Path) -> tuple[dict[str, _Sign], dict[str, int]]:

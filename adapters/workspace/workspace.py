@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from adapters.workspace import leftovers
 from adapters.workspace.branch import advance, tip
+from adapters.workspace.conversion_scratch import Fencing
 from adapters.workspace.creation import SOURCE, give_git, settings_for_programs
 from adapters.workspace.folders import (
     check_place,
@@ -37,6 +38,8 @@ from adapters.workspace.quarantine import Check, checked
 from adapters.workspace.recording_rules import RecordingRules, withhold
 from adapters.workspace.repository import Index, Repository, trail
 from adapters.workspace.reusing import Resting, take_over
+from adapters.workspace.shown_form import show
+from adapters.workspace.snapshot import shared_folder
 from domain.session.workspace import ChangedFile, WorkspaceChanges
 from domain.values.sentences import Sentence
 
@@ -73,6 +76,12 @@ class Workspace:
     """What the person's git converts files by; None in a workspace of an older version."""
     tool_folders: Sequence[str] = ()
     """The folders of tools in which the start has files."""
+    filters: bool = False
+    """Agents and validation see what the person's checkout shows, and not what git stores."""
+    twin: str | None = None
+    """The commit in whose form the start is seen; None where it is seen as it is stored."""
+    given: str | None = None
+    """The last commit that the person's git has made, if the start is an earlier session's and none of those."""
 
     def base(self) -> str:
         """The state that everything started from."""
@@ -269,15 +278,24 @@ class Workspace:
 
     def tip(self, branch: str) -> str:
         """The commit of a branch of the person's repository. Raises WorkspaceError if there is none."""
-        return tip(self._git, self._theirs(), branch)
+        return tip(self._git.stored, self._theirs(), branch)
+
+    @in_a_sentence()
+    def show(self, commits: Sequence[str], fencing: Fencing) -> None:
+        """Have commits of the person's repository seen as their checkout would show them, if agents see everything so.
+        Raises NotShown."""
+        if self.filters and self.conversion is not None:
+            shared = shared_folder(self._theirs(), bare=self.bare)
+            for commit in commits:
+                show(self._git, commit, self.conversion, shared, fencing)
 
     def integrate(self, *, onto: str, commit: str, message: str) -> str:
         """A merge commit of both; `onto` if it already contains everything. Raises MergeConflict."""
-        return integrate(self._git, onto=onto, commit=commit, message=message)
+        return integrate(self._git.stored, onto=onto, commit=commit, message=message)
 
     def advance(self, branch: str, *, before: str, after: str) -> bool:
         """Move a branch of the person's repository; False if it moved meanwhile. Raises InTheWay."""
-        return advance(self._git, self._theirs(), branch, before=before, after=after)
+        return advance(self._git.stored, self._theirs(), branch, before=before, after=after)
 
     def _theirs(self) -> Path:
         if self.repository is None:

@@ -12,7 +12,7 @@ from api.actions.answers import Done, MessageAnswer
 from api.actions.bodies import Body, Conversation, Folder, Reason, Short
 from api.actions.call import ActionCall, Intent
 from api.actions.declaration import Tool, action
-from api.actions.projects import workspace_of
+from api.actions.projects import filter_warnings, workspace_of
 from api.actions.readiness import require_agents, require_team, roster_of
 from api.actions.refusals import EmptyMessage
 from api.actions.rights import may_name_workspace, may_permit_latest
@@ -72,6 +72,8 @@ async def receive_message(call: ActionCall[Message]) -> Intent:
     warnings: tuple[Sentence, ...] = ()
     if meaning is None and any(roster := roster_of(StartOrchestration(opening=opening), system.team)):
         warnings = await asyncio.to_thread(require_agents, system, roster, anyway=body.anyway)
+    if meaning is None and opening.workspace is not None:
+        warnings += await asyncio.to_thread(filter_warnings, opening.workspace, opening.preparation)
     if meaning == "continue":
         await asyncio.to_thread(may_permit_latest, call, channel_id(body.origin))
     opening = opening.changed(follows="")  # the channel says which session is before it

@@ -2,14 +2,19 @@
 
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from adapters.files import checkout_of, is_bare
 from adapters.project import NAME, BadProject, Project, Trust, load, parse
 from adapters.workspace import Room, WorkspaceError, check, committed, confine
+from adapters.workspace.conversion_facts import filtered_files
 from api.node.settings import Settings
 from domain.delivery.validation import Preparation
 from domain.values.base import Forbidden, Invalid
 from domain.values.sentences import Sentence, sentence_of
+
+_NAMED: Final = 5
+"""Files under a filter that are named."""
 
 
 def root_of(folder: Path) -> Path:
@@ -73,10 +78,29 @@ def preparation_of(project: Project) -> Preparation:
         link=workspace.link,
         env=workspace.env,
         network=project.validation.network,
+        filters=workspace.filters,
         clean_room=project.validation.clean_room,
         repeat=project.validation.repeat,
         repeat_seconds=project.validation.repeat_seconds,
     )
+
+
+def filter_warnings(folder: str | None, preparation: Preparation) -> tuple[Sentence, ...]:
+    """Says which files of a checkout git stores in another form than it shows, and which of both the agents see."""
+    top = checkout_of(Path(folder)) if folder else None
+    if top is None:
+        return ()
+    try:
+        named = filtered_files(top)
+    except WorkspaceError:  # the start itself says why the repository cannot be read
+        return ()
+    paths = sorted({path for each in named.values() for path in each})
+    if not paths:
+        return ()
+    more = len(paths) - _NAMED
+    shown = Sentence("paths_and_more", paths=", ".join(paths[:_NAMED]), number=more) if more > 0 else ", ".join(paths)
+    code = "filters_on" if preparation.filters else "filters_off"
+    return (Sentence(code, paths=shown, filters=", ".join(sorted(named))),)
 
 
 def workspace_of(named: str | None, settings: Settings, *, measured: bool = True) -> Path | None:

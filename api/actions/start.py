@@ -16,12 +16,14 @@ from api.actions.bodies import (
 from api.actions.call import ActionCall, Intent
 from api.actions.declaration import Tool, action
 from api.actions.fixes import fix_task, steps_to_pass_again
+from api.actions.projects import filter_warnings
 from api.actions.readiness import StartCommand, require_agents, require_team, roster_of
 from api.actions.rights import may_name_workspace
 from api.system import System
 from domain.delivery.commands import StartDelivery
 from domain.discussion.commands import StartDiscussion
 from domain.orchestration.commands import StartOrchestration
+from domain.values.sentences import Sentence
 
 
 @action(
@@ -70,7 +72,19 @@ async def start_session(call: ActionCall[AnyStart]) -> Intent:
     warnings = (
         await asyncio.to_thread(require_agents, call.system, roster, anyway=call.body.anyway) if any(roster) else ()
     )
+    if looks_at_folders:
+        warnings += await asyncio.to_thread(_about_filters, command)
     return Intent(start_commands.new_id(call.body.kind), command, starts=True, status=202, warnings=warnings)
+
+
+def _about_filters(command: StartCommand) -> tuple[Sentence, ...]:
+    match command:
+        case StartDelivery():
+            return filter_warnings(command.workspace, command.preparation)
+        case StartOrchestration(opening=opening):
+            return filter_warnings(opening.workspace, opening.preparation)
+        case StartDiscussion():
+            return ()
 
 
 def _command(body: AnyStart, system: System, author: str) -> StartCommand:

@@ -33,6 +33,7 @@ class TrustedSettings(View):
     setup: tuple[str, ...]
     env: dict[str, str]
     network: Literal["none", "all"]
+    filters: bool = Field(description="whether the person's git filters run, so that agents see what a checkout shows")
     team: str | None
 
 
@@ -42,7 +43,7 @@ class TrustedSettings(View):
     body=TrustProject,
     answer=TrustedSettings,
     summary="Trust the settings of a repository",
-    description="The set-up, environment, network and team in its `hansard.toml` take effect from now on. "
+    description="The set-up, environment, network, filters and team in its `hansard.toml` take effect from now on. "
     "Changes need to be trusted again.",
     example={"workspace": "/home/ann/shop"},
 )
@@ -67,5 +68,6 @@ def grant(folder: Path, settings: Settings, *, by: str) -> TrustedSettings:
         setup=tuple(step.command for step in project.setup_steps()),
         env=dict(workspace.env),
         network=project.validation.network,
+        filters=workspace.filters,
         team=project.delivery.team,
     )

@@ -49,6 +49,11 @@ def _trusted(granted: dict[str, Any]) -> list[str]:
     lines = [sentence("set-up: {command}", command=command) for command in granted["setup"]]
     lines += [sentence("env: {name}={value}", name=name, value=value) for name, value in granted["env"].items()]
     lines += [sentence("network: validation commands may use it")] if granted["network"] == "all" else []
+    lines += (
+        [sentence("filters: those of your git run, fenced, on the files of the repository")]
+        if granted.get("filters")
+        else []
+    )
     return lines + ([sentence("team: {team}", team=granted["team"])] if granted["team"] else [])
 
 

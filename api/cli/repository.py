@@ -113,7 +113,8 @@ def _fetched(api: Api, session_id: str, head: str, top: Path) -> str | None:
     if root is None or not Workspaces(root).exists(session_id):
         return None
     from adapters.fence.choice import choose
-    from adapters.workspace.conversion import NotConverted, converted
+    from adapters.workspace.conversion import converted
+    from adapters.workspace.conversion_scratch import NotConverted
     from adapters.workspace.history import offered
 
     try:

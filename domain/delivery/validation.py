@@ -186,6 +186,11 @@ class Preparation(Value):
     link: tuple[str, ...] = Field(default=(), description="ignored folders of the checkout that are shared read-only")
     env: dict[str, str] = Field(default_factory=dict, description="variables; `./` is the top of the workspace")
     network: Literal["none", "all"] = Field(default="none", description="the network access of the validation")
+    filters: bool = Field(
+        default=False,
+        exclude_if=_is_false,
+        description="whether agents and validation see what a checkout shows, and not what git stores",
+    )
     clean_room: bool = Field(
         default=True, exclude_if=_is_true, description="whether a validation has to pass in a fresh checkout, too"
     )

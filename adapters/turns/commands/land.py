@@ -62,6 +62,7 @@ async def land(places: CommandPlaces, clock: BudgetClock) -> RecordLanding:
         if merged == before:
             return record(before=before, commit=before)
         if landing.steps:
+            await asyncio.to_thread(workspace.show, [before, merged], places.fencing.around)
             verdict = await WorkValidation(places, clock, base=before).run(landing.steps, tree=merged)
         if verdict.failure is not None:
             return record(failure=verdict.failure)

@@ -17,7 +17,7 @@ from adapters.turns.commands.fence import Fencing
 from adapters.turns.commands.run import CommandPlace, ValidationSettings, output_of, run_step
 from adapters.turns.folder import checkout, pristine, workspace_of
 from adapters.turns.job import Job
-from adapters.workspace import Workspace, WorkspaceError, Workspaces
+from adapters.workspace import Lasting, Workspace, Workspaces
 from adapters.workspace.copies import copy_folder
 from adapters.workspace.folders import delete
 from adapters.workspace.git import identity_of
@@ -250,8 +250,8 @@ def relative(value: str, top: Path) -> str:
 
 
 def _copy(workspace: Workspace, folder: Path, names: Iterable[str]) -> None:
-    """Copy ignored files and folders of the checkout, which are never recorded. Raises WorkspaceError for one that
-    leads outside."""
+    """Copy ignored files and folders of the checkout, which are never recorded. Raises Lasting for one that leads
+    outside."""
     places = list(_places(workspace, folder, names))
     workspace.withhold(list(_put(places, workspace.tree_of(folder))))
     for origin, target in places:
@@ -285,7 +285,7 @@ def _link(workspace: Workspace, folder: Path, names: Iterable[str]) -> None:
 
 
 def _places(workspace: Workspace, folder: Path, names: Iterable[str]) -> Iterator[tuple[Path, Path]]:
-    """The files that the checkout has of these, each with its free place in the workspace. Raises WorkspaceError."""
+    """The files that the checkout has of these, each with its free place in the workspace. Raises Lasting."""
     source, top = workspace.source, workspace.tree_of(folder)
     if source is None or source.resolve() == top.resolve():
         return
@@ -294,6 +294,6 @@ def _places(workspace: Workspace, folder: Path, names: Iterable[str]) -> Iterato
         if not origin.exists():
             continue
         if not origin.resolve().is_relative_to(source.resolve()) or not target.parent.resolve().is_relative_to(top):
-            raise WorkspaceError(Sentence("copy_leads_outside", path=name))
+            raise Lasting(Sentence("copy_leads_outside", path=name))
         if is_empty(target) or not (target.exists() or target.is_symlink()):
             yield origin, target

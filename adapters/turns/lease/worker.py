@@ -77,7 +77,7 @@ class Worker:
         self.runner = runner or TurnRunner(
             store=store,
             team=team,
-            workspaces=Workspaces(data_dir / "workspaces", settings.room, settings.log),
+            workspaces=Workspaces(data_dir / "workspaces", settings.room, settings.log, settings.sandbox),
             data_dir=data_dir,
             settings=settings,
             live=live or Live(clock),

@@ -11,7 +11,8 @@ from adapters.turns.job import Job
 from adapters.turns.result.commit_message import commit_message
 from adapters.turns.result.secrets import check_of, check_texts, refuse_masked
 from adapters.workspace import DoesNotFit, Workspace, Workspaces, patched
-from adapters.workspace.conversion import Fencing, converted
+from adapters.workspace.conversion import converted
+from adapters.workspace.conversion_scratch import Fencing
 from adapters.workspace.publishing import hand_over
 from domain.delivery.state import Delivery
 from domain.orchestration.state import Orchestration

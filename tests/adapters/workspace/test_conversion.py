@@ -7,7 +7,8 @@ import pytest
 
 from adapters.fence.port import Unfenced
 from adapters.workspace import Workspace, Workspaces
-from adapters.workspace.conversion import NotConverted, converted
+from adapters.workspace.conversion import converted
+from adapters.workspace.conversion_scratch import NotConverted
 from domain.values.sentences import Sentence, sentence_of
 from tests.adapters.workspace.given import git, write
 
