@@ -72,7 +72,8 @@ def _upstream(folder: Path, branch: str | None) -> str | None:
 def take(repository: Repository, folder: Path, wanted: Sequence[Reference]) -> None:
     """Give our copy of the person's repository these references. Objects that the copy lacks are fetched; a reference
     that leads nowhere in the person's repository, too, is left out."""
-    if missing := [each for each in wanted if each.object not in _present(repository, wanted)]:
+    present = _present(repository, wanted)
+    if missing := [each for each in wanted if each.object not in present]:
         try:
             _fetch(repository, folder, "".join(f"+{each.name}:{each.name}\n" for each in missing))
         except WorkspaceError:
