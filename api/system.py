@@ -355,12 +355,13 @@ class System(Core):
             from adapters.turns.external.turns import ExternalTurns
             from adapters.turns.runner import TurnRunner
             from adapters.workspace import Workspaces
+            from adapters.workspace.shown_form import shower
 
             data, settings = self.settings.node_dir, self.settings.worker(self.sandbox)
             runner = TurnRunner(
                 store=self.store,
                 team=self.team,
-                workspaces=Workspaces(data / "workspaces", settings.room, settings.log, settings.sandbox),
+                workspaces=Workspaces(data / "workspaces", settings.room, settings.log, shower(settings.sandbox)),
                 data_dir=data,
                 settings=settings,
                 live=self.live,

@@ -19,8 +19,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from adapters.fence.choice import Sandbox, choose
-from adapters.workspace.conversion_scratch import Fencing
 from adapters.workspace.creation import Earlier, create, place_of
 from adapters.workspace.folders import bytes_in, delete, existing_folder, is_real_folder
 from adapters.workspace.git import DoesNotFit, Lasting, WorkspaceError, committed, confine, in_a_sentence
@@ -29,6 +27,7 @@ from adapters.workspace.packing import SharedRepository
 from adapters.workspace.patches import patched
 from adapters.workspace.recording_rules import TOOL_FOLDERS
 from adapters.workspace.repository import PATCH_BYTES
+from adapters.workspace.twins import Show
 from adapters.workspace.workspace import SLOT, Workspace
 from domain.values.sentences import Sentence, because, sentence_of
 
@@ -162,17 +161,17 @@ _SESSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 class Workspaces:
     """The workspaces of all sessions, each in a separate folder below `root`. `room` limits the size of folders without
-    git; None: no limit. `log` and the files next to it are never part of the work. `sandbox` says how the filters
-    of people's repositories are fenced."""
+    git; None: no limit. `log` and the files next to it are never part of the work. `show` is needed where
+    agents are to see what a checkout shows."""
 
     def __init__(
         self,
         root: Path,
         room: Room | None = None,
         log: Path | None = None,
-        sandbox: Sandbox = "auto",
+        show: Show | None = None,
     ) -> None:
-        self.root, self._room, self._sandbox = root.resolve(), room, sandbox
+        self.root, self._room, self._show = root.resolve(), room, show
         self._private = (self.root.parent, *([log] if log else []))
 
     @in_a_sentence()
@@ -254,7 +253,8 @@ class Workspaces:
             source_path = None if source is None else str(source.resolve())
         else:
             source_path = None if source is None else str(existing_folder(source))
-            self._create(home, source_path, earlier(), choose(self._sandbox) if filters else None)
+            assert self._show is not None or not filters, "nobody here runs filters"
+            self._create(home, source_path, earlier(), self._show if filters else None)
         workspace = self.existing(session_id)
         if workspace.asked != source_path:
             raise WorkspaceError(Sentence("workspace_differs", id=session_id, path=workspace.asked, given=source_path))
@@ -266,7 +266,7 @@ class Workspaces:
         home = self._home(session_id)
         return Workspace(home, **json.loads((home / "repo.git" / "hansard.json").read_text(encoding="utf-8")))
 
-    def _create(self, home: Path, path: str | None, earlier: Earlier | None, filters: Fencing | None) -> None:
+    def _create(self, home: Path, path: str | None, earlier: Earlier | None, show: Show | None) -> None:
         """Raises WorkspaceError with what cannot be worked in or copied, never with git's message alone."""
         if path is not None:
             try:
@@ -274,7 +274,7 @@ class Workspaces:
             except WorkspaceError as error:
                 raise _like(error)(Sentence("folder_unfit", path=path, detail=error)) from error
         try:
-            create(home, path, self._private, earlier, filters)
+            create(home, path, self._private, earlier, show)
         except WorkspaceError as error:
             sentence = Sentence("workspace_not_made_from", path=path) if path else Sentence("workspace_not_made")
             raise _like(error)(because(sentence, sentence_of(error))) from error

@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 from adapters.workspace.conversion_scratch import NOT_SET, PLAIN_FILE, Fencing, NotConverted, Rules, Scratch
 from adapters.workspace.git import line
 from adapters.workspace.repository import Index, Repository
-from adapters.workspace.shown_form import replace, twin_of
 from adapters.workspace.snapshot import shared_folder
+from adapters.workspace.twins import replace, twin_of
 from adapters.workspace.workspace import Workspace
 
 _STORED: Final = (b"\0GITCRYPT\0", b"version https://git-lfs.github.com/spec/")
@@ -30,7 +30,7 @@ def converted(workspace: Workspace, commit: str, fencing: Fencing) -> str:
     repository = Repository(workspace.home / "repo.git")
     repository.check(commit)
     shared = shared_folder(Path(workspace.repository), bare=workspace.bare)
-    base = workspace.given or workspace.base()
+    base = workspace.original or workspace.base()
     twin = twin_of(repository, base) if workspace.filters else None
     converter = Converter(
         repository,
@@ -157,8 +157,8 @@ class Converter:
 
     def _stored_blob(self, entry: _Entry, rules: Mapping[str, Rules], scratch: Scratch) -> str:
         rule, before = rules[entry.path], scratch.files.get(entry.path, (None, None))[1]
-        if known := self._known(entry, rules):
-            return known
+        if earlier := self._stored_before(entry, rules):
+            return earlier
         if not self.filters and _is_filtered(rule) and before is not None:
             return before  # edited on the way, and put back in the end
         content = self.repository.run("cat-file", "blob", entry.blob)
@@ -171,7 +171,7 @@ class Converter:
         result = scratch.cleaned(entry.path, content, rule)
         return line(self.repository.run("hash-object", "-w", "--stdin", "--no-filters", stdin=result))
 
-    def _known(self, entry: _Entry, rules: Mapping[str, Rules]) -> str | None:
+    def _stored_before(self, entry: _Entry, rules: Mapping[str, Rules]) -> str | None:
         """The stored form of what the base shows, here or under a path with the same rules: a filter may answer
         otherwise each time."""
         here = [path for path in (entry.path, *self.shown) if path in self.shown]

@@ -20,15 +20,13 @@ from adapters.workspace.borrowed_objects import (
     promisor,
 )
 from adapters.workspace.conversion_facts import conversion_of
-from adapters.workspace.conversion_scratch import Fencing
 from adapters.workspace.git import AUTHOR, SECONDS, WorkspaceError, git, in_theirs, line
 from adapters.workspace.merges import merge
 from adapters.workspace.person import WHOLE_INDEX, copy_index, inert_git
 from adapters.workspace.recording_rules import RecordingRules, persons_rules, tool_folders
 from adapters.workspace.references import branch_of, pack, shown, take, visible_references, work_branch
 from adapters.workspace.repository import Index, Repository
-from adapters.workspace.shown_form import REPLACED, give_twins, show, twin_of
-from adapters.workspace.snapshot import shared_folder
+from adapters.workspace.twins import REPLACED, Show, give_twins, twin_of
 from domain.values.sentences import Sentence
 
 SOURCE: Final = "source"
@@ -71,11 +69,11 @@ def create(
     source: str | None,
     private: Sequence[Path] = (),
     earlier: Earlier | None = None,
-    filters: Fencing | None = None,
+    show: Show | None = None,
 ) -> None:
     """Create `repo.git`, completely or not at all. `private`: our own files, which are left out of a folder. A person's
-    folder without git is edited in place, so nothing `earlier` has to be added. `filters` is the fence around the
-    person's filters, if agents are to see what a checkout shows."""
+    folder without git is edited in place, so nothing `earlier` has to be added. `show` makes the form that a
+    checkout shows, if agents are to see that."""
     home.mkdir(parents=True, exist_ok=True)
     place = None if source is None else place_of(Path(source))
     with tempfile.TemporaryDirectory(prefix="new-", dir=home) as made:
@@ -101,9 +99,8 @@ def create(
             repository.write("info/attributes", _ATTRIBUTES)
         if earlier is not None and (place is not None or source is None):
             _go_on(repository, facts, earlier)
-        if place is not None and filters is not None and "given" not in facts:
-            shared = shared_folder(place.top, bare=place.bare)
-            twin = show(repository, str(facts["start"]), facts["conversion"], shared, filters)
+        if place is not None and show is not None and "original" not in facts:
+            twin = show(repository, str(facts["start"]), facts["conversion"], place.top, place.bare)
             facts |= {"filters": True, "twin": twin}
         if place is not None:
             facts["tool_folders"] = tool_folders(repository, facts["start"])
@@ -141,11 +138,11 @@ def _form_of(repository: Repository, earlier: Earlier) -> dict[str, Any]:
     """The form in which an earlier session has recorded its work, which this one goes on with: whether agents saw what
     a checkout shows, and the last commit that the person's git has made."""
     facts = json.loads((earlier.repository / "hansard.json").read_text(encoding="utf-8"))
-    given = facts.get("given") or facts["start"]
-    if twin_of(Repository(earlier.repository), given):
-        name = f"{REPLACED}{given}"
+    original = facts.get("original") or facts["start"]
+    if twin_of(Repository(earlier.repository), original):
+        name = f"{REPLACED}{original}"
         repository.run("fetch", "--quiet", "--no-tags", str(earlier.repository), f"{name}:{name}")
-    return {"given": given, "filters": facts.get("filters", False)}
+    return {"original": original, "filters": facts.get("filters", False)}
 
 
 def _exclude(repository: Repository, facts: Mapping[str, Any]) -> None:

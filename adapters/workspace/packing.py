@@ -15,7 +15,7 @@ from typing import Any, Final
 from adapters.workspace.creation import begin_shallow, clone_with, settle
 from adapters.workspace.git import WorkspaceError, in_theirs, line, note_on
 from adapters.workspace.repository import Repository
-from adapters.workspace.shown_form import REPLACED
+from adapters.workspace.twins import REPLACED
 from domain.provenance.notes import REF, Note, NotedTurn, merged, note_of, written_lines
 from domain.provenance.work import TurnWork
 

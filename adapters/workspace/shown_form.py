@@ -1,41 +1,43 @@
 """What a person's checkout shows of a commit, for agents and validation (`[workspace] filters = true`).
 
-Git stores some files in another form than it shows: Git LFS pointers, ciphertext, other encodings and line endings. In
-our repository, a commit can have a twin that holds the shown form; git is told to read the twin in the commit's place
-(`git replace`). Ids, history and what is fetched from here stay as they are.
+The person's filters run once for all files of a commit, and what they show becomes the commit's twin (`twins`).
 """
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
+from adapters.fence.choice import Sandbox, choose
 from adapters.workspace.conversion_scratch import NOT_SET, Fencing, NotConverted, Rules, Scratch
 from adapters.workspace.git import Lasting, line
 from adapters.workspace.repository import Index, Repository
+from adapters.workspace.snapshot import shared_folder
+from adapters.workspace.twins import Show, replace, twin_of
+from adapters.workspace.workspace import Workspace
 from domain.values.sentences import Sentence, sentence_of
-
-REPLACED: Final = "refs/replace/"
 
 
 class NotShown(Lasting):
     """The person's filters cannot produce the files that agents are to see."""
 
 
-def twin_of(repository: Repository, commit: str) -> str | None:
-    """The commit that git reads in place of this one."""
-    words = ("rev-parse", "--verify", "--quiet", f"{REPLACED}{commit}")
-    return line(repository.answered(*words, codes=(0, 1)).stdout) or None
+def shower(sandbox: Sandbox) -> Show:
+    """Runs the person's filters in such a fence."""
+
+    def shown(repository: Repository, commit: str, facts: Mapping[str, Any], top: Path, bare: bool) -> str | None:
+        return show(repository, commit, facts, shared_folder(top, bare=bare), choose(sandbox))
+
+    return shown
 
 
-def replace(repository: Repository, commit: str, tree: str) -> str:
-    """Have git read this tree as that of the commit. Returns the twin."""
-    head, separator, message = repository.stored.run("cat-file", "commit", commit).partition(b"\n\n")
-    lines = [b"tree " + tree.encode(), *head.split(b"\n")[1:]]
-    whole = b"\n".join(lines) + separator + message
-    twin = line(repository.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=whole))
-    repository.run("update-ref", f"{REPLACED}{commit}", twin)
-    return twin
+def show_all(workspace: Workspace, commits: Sequence[str], fencing: Fencing) -> None:
+    """Have commits of the person's repository seen as their checkout would show them, if the agents of this workspace
+    see everything so. Raises NotShown."""
+    if workspace.filters and workspace.conversion is not None and workspace.repository is not None:
+        shared = shared_folder(Path(workspace.repository), bare=workspace.bare)
+        for commit in commits:
+            show(Repository(workspace.home / "repo.git"), commit, workspace.conversion, shared, fencing)
 
 
 def show(
@@ -82,17 +84,3 @@ def _is_converted(rule: Rules, facts: Mapping[str, Any]) -> bool:
         return rule["eol"] == "crlf"
     is_text = any(rule[name] not in NOT_SET for name in ("text", "crlf"))
     return facts["autocrlf"] == "true" or (is_text and facts["autocrlf"] == "false" and facts["eol"] == "crlf")
-
-
-def give_twins(repository: Repository, inside: Repository) -> None:
-    """Let another repository on the same objects see the same commits otherwise."""
-    place = repository.path / REPLACED
-    if not place.is_dir():
-        return
-    for entry in sorted(place.iterdir()):
-        inside.write(f"{REPLACED}{entry.name}", entry.read_text("ascii"))
-    inside.write("info/attributes", _AS_THEY_ARE)
-
-
-_AS_THEY_ARE: Final = "* -text !eol !crlf !ident !filter !working-tree-encoding\n"
-"""For the agents' own git: files have the shown form there already."""

@@ -15,7 +15,6 @@ from typing import Any, Final
 
 from adapters.workspace import leftovers
 from adapters.workspace.branch import advance, tip
-from adapters.workspace.conversion_scratch import Fencing
 from adapters.workspace.creation import SOURCE, give_git, settings_for_programs
 from adapters.workspace.folders import (
     check_place,
@@ -38,8 +37,6 @@ from adapters.workspace.quarantine import Check, checked
 from adapters.workspace.recording_rules import RecordingRules, withhold
 from adapters.workspace.repository import Index, Repository, trail
 from adapters.workspace.reusing import Resting, take_over
-from adapters.workspace.shown_form import show
-from adapters.workspace.snapshot import shared_folder
 from domain.session.workspace import ChangedFile, WorkspaceChanges
 from domain.values.sentences import Sentence
 
@@ -80,7 +77,7 @@ class Workspace:
     """Agents and validation see what the person's checkout shows, and not what git stores."""
     twin: str | None = None
     """The commit in whose form the start is seen; None where it is seen as it is stored."""
-    given: str | None = None
+    original: str | None = None
     """The last commit that the person's git has made, if the start is an earlier session's and none of those."""
 
     def base(self) -> str:
@@ -279,15 +276,6 @@ class Workspace:
     def tip(self, branch: str) -> str:
         """The commit of a branch of the person's repository. Raises WorkspaceError if there is none."""
         return tip(self._git.stored, self._theirs(), branch)
-
-    @in_a_sentence()
-    def show(self, commits: Sequence[str], fencing: Fencing) -> None:
-        """Have commits of the person's repository seen as their checkout would show them, if agents see everything so.
-        Raises NotShown."""
-        if self.filters and self.conversion is not None:
-            shared = shared_folder(self._theirs(), bare=self.bare)
-            for commit in commits:
-                show(self._git, commit, self.conversion, shared, fencing)
 
     def integrate(self, *, onto: str, commit: str, message: str) -> str:
         """A merge commit of both; `onto` if it already contains everything. Raises MergeConflict."""

@@ -204,6 +204,8 @@ class HansardError(Exception):
     │   ├── DoesNotFit
     │   ├── GitRefused
     │   ├── InTheWay
+    │   ├── Lasting            trying again does not help
+    │   │   └── NotShown       the person's filters cannot show their files
     │   ├── MergeConflict
     │   ├── NoBranch
     │   ├── NotConverted

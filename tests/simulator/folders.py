@@ -111,7 +111,12 @@ class MemoryWorkspaces:
         return session_id in self.made
 
     def open(
-        self, session_id: str, source: Path | None, earlier: Callable[[], Earlier | None] = lambda: None
+        self,
+        session_id: str,
+        source: Path | None,
+        earlier: Callable[[], Earlier | None] = lambda: None,
+        *,
+        filters: bool = False,
     ) -> MemoryWorkspace:
         return self.made.setdefault(session_id, MemoryWorkspace(ROOT / session_id))
 

@@ -13,6 +13,7 @@ from adapters.workspace.branch import NoBranch
 from adapters.workspace.git import WorkspaceError
 from adapters.workspace.merges import MergeConflict
 from adapters.workspace.move import InTheWay
+from adapters.workspace.shown_form import show_all
 from domain.delivery.state import Delivery
 from domain.session.attempts import Failure
 from domain.session.landing import NotTriedReason, RecordLanding
@@ -62,7 +63,7 @@ async def land(places: CommandPlaces, clock: BudgetClock) -> RecordLanding:
         if merged == before:
             return record(before=before, commit=before)
         if landing.steps:
-            await asyncio.to_thread(workspace.show, [before, merged], places.fencing.around)
+            await asyncio.to_thread(show_all, workspace, [before, merged], places.fencing.around)
             verdict = await WorkValidation(places, clock, base=before).run(landing.steps, tree=merged)
         if verdict.failure is not None:
             return record(failure=verdict.failure)

@@ -31,6 +31,7 @@ from adapters.turns.result.sharing import Sharing, near
 from adapters.turns.runner import TurnRunner
 from adapters.turns.settings import WorkerSettings
 from adapters.workspace import Workspaces
+from adapters.workspace.shown_form import shower
 from adapters.writer.writer import Busy, Writer
 from domain.session.forks import Diverge
 from domain.session.record import Recorded
@@ -77,7 +78,7 @@ class Worker:
         self.runner = runner or TurnRunner(
             store=store,
             team=team,
-            workspaces=Workspaces(data_dir / "workspaces", settings.room, settings.log, settings.sandbox),
+            workspaces=Workspaces(data_dir / "workspaces", settings.room, settings.log, shower(settings.sandbox)),
             data_dir=data_dir,
             settings=settings,
             live=live or Live(clock),

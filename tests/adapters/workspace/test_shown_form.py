@@ -14,12 +14,18 @@ from adapters.workspace.conversion import converted
 from adapters.workspace.conversion_scratch import NotConverted
 from adapters.workspace.creation import Earlier
 from adapters.workspace.repository import Repository
+from adapters.workspace.shown_form import show_all, shower
 from tests.adapters.workspace.given import git, write
 
 HIDE = "#!/bin/sh\ntr a-z A-Z\n"
 SHOW = "#!/bin/sh\ntr A-Z a-z\n"
 ONE_TIME = "#!/bin/sh\ndate +%N; cat\n"
 """Answers otherwise each time, like gpg."""
+
+
+@pytest.fixture
+def workspaces(tmp_path: Path) -> Workspaces:
+    return Workspaces(tmp_path / "data", show=shower("auto"))
 
 
 @pytest.fixture
@@ -179,7 +185,7 @@ def test_a_landing_is_merged_as_stored_and_validated_as_shown(workspaces: Worksp
     branch = git(source, "branch", "--show-current").strip()
     before = opened.tip(branch)
     merged = opened.integrate(onto=before, commit=commit, message="merge")
-    opened.show([before, merged], choose("auto"))
+    show_all(opened, [before, merged], choose("auto"))
     folder = opened.fresh(tree=merged, slot=9)
     assert [(folder / name).read_bytes() for name in ("a.key", "b.key")] == [b"x\n", b"theirs\n"]
     git(source, "checkout", "-q", "--detach")
