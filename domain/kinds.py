@@ -26,7 +26,17 @@ from domain.orchestration import events as orchestration_events
 from domain.orchestration.commands import ResetOrchestration, StartOrchestration
 from domain.orchestration.evolve import evolve as orchestration_evolve
 from domain.orchestration.state import Orchestration
-from domain.session import children, comments, forks, landing, landing_rules, redaction, turns, workspace
+from domain.session import (
+    children,
+    comments,
+    forks,
+    landing,
+    landing_rules,
+    redaction,
+    revisions,
+    turns,
+    workspace,
+)
 from domain.session.activity import activity_of
 from domain.session.decision import Kind
 from domain.session.forks import SessionForked
@@ -118,6 +128,7 @@ EVENTS: tuple[type[DomainEvent], ...] = (
     *workspace.EVENTS,
     *landing.EVENTS,
     *comments.EVENTS,
+    *revisions.EVENTS,
     *redaction.REDACTIONS,
     DecisionVoted,
     *(event for kind in STREAMS.values() for event in kind.events),

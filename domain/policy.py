@@ -73,6 +73,10 @@ def _continued(session_id: str, event: orchestration.Continued) -> tuple[Reactio
     return (_note(session_id, event.origin, "active", claims=bool(event.origin)),)
 
 
+def _revision_begun(session_id: str, event: orchestration.RunRevisionBegun) -> tuple[Reaction, ...]:
+    return (_note(session_id, event.origin, "active", claims=bool(event.origin)),)
+
+
 def _orchestration_done(session_id: str, event: orchestration.OrchestrateDone) -> tuple[Reaction, ...]:
     return (_note(session_id, event.origin, event.status),)
 
@@ -120,6 +124,7 @@ REACTIONS: Final[dict[type[DomainEvent], Callable[[str, Any], tuple[Reaction, ..
     ResetWanted: _reset_wanted,
     orchestration.OrchestrationStarted: _orchestration_started,
     orchestration.Continued: _continued,
+    orchestration.RunRevisionBegun: _revision_begun,
     orchestration.OrchestrateDone: _orchestration_done,
     orchestration.WasReset: _parent_ended,
     delivery.SessionFinished: _parent_ended,

@@ -12,6 +12,7 @@ from api.actions.fork import fork_session
 from api.actions.landing import land_session
 from api.actions.permission import answer_permission, decide_scope
 from api.actions.redaction import redact_text
+from api.actions.revision import revise_session
 from api.actions.start import start_session
 from api.actions.trust import trust_project
 
@@ -19,6 +20,7 @@ ACTIONS: Final[tuple[Action[Any], ...]] = (
     start_session,
     cancel_session,
     retry_turn,
+    revise_session,
     answer_permission,
     extend_budget,
     decide,

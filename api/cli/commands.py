@@ -60,6 +60,7 @@ COMMANDS: Final = (
     CliCommand("watch", "steer:watch", STEER, "Follow a session live."),
     CliCommand("resume", "steer:resume", STEER, "Run a session in this process until it ends."),
     CliCommand("extend", "steer:extend", STEER, "Give a session more budget, or more rounds."),
+    CliCommand("revise", "revision:revise", STEER, "Request changes to a session's result."),
     CliCommand("cancel", "steer:cancel", STEER, "Cancel a session."),
     CliCommand("comment", "comments:comment", STEER, "Comment on a session's result, or on lines of it."),
     CliCommand("apply", "results:apply", STEER, "Apply a session's changes to your checkout, uncommitted."),

@@ -64,9 +64,9 @@ async def retry(
         Wait until it finishes (without a server, do the work in this process).
     """
     async with connected(where, "work" if wait else "all", team=team) as api:
-        posted = await _post(api, session, "retry", {"reason": reason}, key=idempotency_key, version=if_version)
+        posted = await post_action(api, session, "retry", {"reason": reason}, key=idempotency_key, version=if_version)
         done = sentence("Retrying session {session_id}.", session_id=posted.session_id)
-        return await _follow(api, posted, done, wait=wait, json=json)
+        return await follow_posted(api, posted, done, wait=wait, json=json)
 
 
 async def extend(
@@ -123,14 +123,14 @@ async def extend(
             code=exits.USAGE,
         )
     async with connected(where, "work" if wait else "all", team=team) as api:
-        posted = await _post(
+        posted = await post_action(
             api, session, "budget", amounts | {"reason": reason}, key=idempotency_key, version=if_version
         )
         done = sentence("Added budget to session {session_id}.", session_id=posted.session_id)
-        return await _follow(api, posted, done, wait=wait, json=json)
+        return await follow_posted(api, posted, done, wait=wait, json=json)
 
 
-class _Posted(NamedTuple):
+class Posted(NamedTuple):
     """An action that makes a session run again: the version before it, and the API's answer."""
 
     session_id: str
@@ -138,14 +138,17 @@ class _Posted(NamedTuple):
     answer: Json
 
 
-async def _post(api: Api, session: str, action: str, body: Json, *, key: str | None, version: int | None) -> _Posted:
+async def post_action(
+    api: Api, session: str, action: str, body: Json, *, key: str | None, version: int | None
+) -> Posted:
+    """Send an action of a session."""
     session_id = await resolve(api, session)
     before = int((await api.session(session_id))["session"]["version"])
     answer = await api.post(f"{path_of(session_id)}/{action}", body, key=key, version=version)
-    return _Posted(session_id, before, answer)
+    return Posted(session_id, before, answer)
 
 
-async def _follow(api: Api, posted: _Posted, done: str, *, wait: bool, json: bool) -> int:
+async def follow_posted(api: Api, posted: Posted, done: str, *, wait: bool, json: bool) -> int:
     """Follow the session to its end if `wait`; else only say what was done."""
     if not wait:
         code = _answered(posted.answer, done, json=json)

@@ -49,12 +49,24 @@ def _retried(failed: State, phases: Iterable[State]) -> TransitionList:
     return transitions
 
 
+def _revised(stopped: Iterable[State], implementation: State, running: Iterable[State]) -> TransitionList:
+    """A delivery that has stopped goes on with its implementation, if it has got that far; a running one stays in its
+    phase."""
+    transitions = TransitionList()
+    for state in stopped:
+        transitions |= state.to(implementation, cond="has_implemented")
+    for state in running:
+        transitions |= state.to(state)
+    return transitions
+
+
 class DeliveryChart(Chart):
     """preparing → planning → architecture → design → (implementation → validation → review)* → packaging → success.
 
     Without a baseline it begins with planning. Phases that the delivery goes without are passed. Changes outside the
     scope may wait for a person in `awaiting_scope`. A delivery that ran out of budget stays in `exhausted` until a
-    person extends it (K-46). A delivery whose turn failed stays in `failed`; a person may retry that turn.
+    person extends it (K-46). A delivery whose turn failed stays in `failed`; a person may retry that turn. A person who
+    wants changes to the result has it go on with the implementation; only a cancelled one has ended for good.
     """
 
     preparing = State(initial=True)
@@ -67,7 +79,7 @@ class DeliveryChart(Chart):
     review = State()
     under_review = State()
     packaging = State()
-    success = State(final=True)
+    success = State()
     failed = State()
     exhausted = State()
     cancelled = State(final=True)
@@ -89,11 +101,12 @@ class DeliveryChart(Chart):
     )
     ask = implementation.to(awaiting_scope)
     hold = review.to(under_review)
-    send_back = implementation.from_(implementation, awaiting_scope, validation, review, under_review)
+    send_back = implementation.from_(implementation, awaiting_scope, validation, review, under_review, packaging)
     fail = failed.from_(preparing, *_phases)
     exhaust = exhausted.from_(*_running)
     extend = _extended(exhausted, _phases, (preparing, *_running))
     retry = _retried(failed, (preparing, *_phases))
+    revise = _revised((success, failed, exhausted), implementation, (preparing, *_running))
     cancel = cancelled.from_(preparing, *_running)
 
 

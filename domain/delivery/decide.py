@@ -43,11 +43,14 @@ from domain.delivery.steps import (
     skip,
     skipped,
     succeed,
+    take_up,
 )
 from domain.delivery.validation import failing, flaky_sentence, new_failures, unready
 from domain.replies.delivery import PlanParts, plan_parts
 from domain.session.children import CloseChild
 from domain.session.decision import Events, Now, ask, cancel_turn, cancel_turns, content, end_attempt
+from domain.session.revision_rules import request_revision
+from domain.session.revisions import REVISION_ITERATIONS, REVISION_MINUTES, ReviseSession
 from domain.session.shared_steps import retry_failed, retry_waiting
 from domain.session.turns import (
     ExpireTurn,
@@ -85,6 +88,8 @@ def decide(now: Now[Delivery], command: Command) -> Events:
             return extend(now, command)
         case RetryTurn():
             return retry(now, command)
+        case ReviseSession():
+            return revise(now, command)
         case DecideScope():
             return decide_scope(now, command)
         case CancelDelivery():
@@ -99,7 +104,7 @@ def allowed_actions(delivery: Delivery) -> tuple[str, ...]:
     """The commands that a person may send now (contract §2)."""
     open_ = tuple(
         action
-        for action in ("cancel", "extend", "retry")
+        for action in ("cancel", "extend", "retry", "revise")
         if TABLE.target(delivery.state, action, delivery.guard) is not None
     )
     return open_ if delivery.scope_request is None else ("scope", *open_)
@@ -142,10 +147,23 @@ def extend(now: Now[Delivery], command: ExtendBudget) -> Events:
     if not any((command.add_iterations, command.add_minutes, command.add_tokens, command.add_cost_micros)):
         sentence = Sentence("extension_empty")
         raise Refused(sentence, allowed=now.allowed())
+    yield _extended(now, command, target)
+    if resume is None:
+        return
+    reason = now.state.budget.exhausted(iteration=resume.iteration, at=now.at)
+    if reason is not None:
+        raise Refused(Sentence("budget_still_exhausted", reason=reason), allowed=("extend",))
+    if resume.phase == "implementation" and resume.iteration > state.iteration:
+        yield attempt(now, resume.iteration)
+    yield from enter(now)
+
+
+def _extended(now: Now[Delivery], command: ExtendBudget, target: str) -> BudgetExtended:
+    state = now.state
     limits = _wider(state.budget.limits, command)
     fields = about(now, state.phase, role="supervisor")
     fields |= {"remaining_iterations": limits.remaining(state.gate), "reason": None}
-    yield BudgetExtended(
+    return BudgetExtended(
         state=target,
         message=f"Budget extended: {command.reason}",
         limits=limits,
@@ -157,14 +175,20 @@ def extend(now: Now[Delivery], command: ExtendBudget) -> Events:
         why=command.reason,
         **fields,
     )
-    if resume is None:
-        return
-    reason = now.state.budget.exhausted(iteration=resume.iteration, at=now.at)
-    if reason is not None:
-        raise Refused(Sentence("budget_still_exhausted", reason=reason), allowed=("extend",))
-    if resume.phase == "implementation" and resume.iteration > state.iteration:
-        yield attempt(now, resume.iteration)
-    yield from enter(now)
+
+
+def revise(now: Now[Delivery], command: ReviseSession) -> Events:
+    """Go on with what a person wants changed: at once with another iteration, or, while agents are at work, with the
+    next turn that writes. Only a delivery that has stopped gets more budget unasked."""
+    stopped = now.state.ended
+    iterations = command.add_iterations or (REVISION_ITERATIONS if stopped else 0)
+    minutes = command.add_minutes or (REVISION_MINUTES if stopped else 0)
+    yield request_revision(now, command, iterations=iterations, minutes=minutes)
+    more = ExtendBudget(add_iterations=iterations or None, add_minutes=minutes or None, reason=command.text.head)
+    if stopped:
+        return (yield from take_up(now, by="revise", limits=_wider(now.state.budget.limits, more)))
+    if iterations or minutes:
+        yield _extended(now, more, now.next("extend"))
 
 
 def retry(now: Now[Delivery], command: RetryTurn) -> Events:

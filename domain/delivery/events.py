@@ -324,6 +324,17 @@ class DeliveryRetried(DeliveryTransition):
     why: str = Field(default="", description="the person's reason")
 
 
+class RevisionBegun(DeliveryTransition):
+    """The delivery goes on with what a person wants changed. Phases after the implementation are pending again."""
+
+    TOPIC: ClassVar[str] = "delivery.revision_begun"
+    revisions: tuple[str, ...] = Field(description="the change requests that it goes on with")
+    limits: BudgetLimits = Field(description="the limits from now on")
+    more: bool = Field(default=False, description="whether the limits are wider than before")
+    paused: int = Field(description="total milliseconds for which the clock was paused")
+    feedback: Text = Field(default=Text(), description="the feedback for the developer")
+
+
 class BranchPublished(DeliveryEvent):
     """The work was published as a branch of the repository."""
 
@@ -381,6 +392,7 @@ EVENTS: tuple[type[DomainEvent], ...] = (
     BudgetExhausted,
     BudgetExtended,
     DeliveryRetried,
+    RevisionBegun,
     BranchPublished,
     SessionFinished,
 )

@@ -26,6 +26,7 @@ from domain.delivery.events import (
     PhaseStarted,
     ReviewApproved,
     ReviewBlockingDetected,
+    RevisionBegun,
     ScopeDecided,
     ScopeExceeded,
     ScopeRequested,
@@ -39,6 +40,7 @@ from domain.session.attempts import Unready
 from domain.session.children import ChildClosed
 from domain.session.forks import SessionForked
 from domain.session.permissions import PermissionEvent
+from domain.session.revisions import concluded
 from domain.session.state import EventMetadata, evolve_shared, hear
 from domain.session.turns import Settled, TurnAnswered, TurnAttemptFailed, TurnRetried
 from domain.session.validation import Validated
@@ -198,7 +200,10 @@ def _evolve(state: Delivery, event: DeliveryEvent, at: int) -> None:
             _extended(state, event)
         case DeliveryRetried():
             _retried(state, event)
+        case RevisionBegun():
+            _revised(state, event)
         case SessionFinished():
+            state.revisions = concluded(state.revisions) if event.status == "success" else state.revisions
             state.final_summary = event.sentence or event.final_summary
             state.code = event.code or state.code
             state.stopped_at = state.stopped_at or at
@@ -236,6 +241,18 @@ def _retried(state: Delivery, event: DeliveryRetried) -> None:
     _pending(state)
     _mark(state, event, "running")
     state.stopped_at = state.final_summary = state.code = None
+
+
+def _revised(state: Delivery, event: RevisionBegun) -> None:
+    """What stopped it, and how its result landed, no longer counts: another result follows."""
+    state.budget = state.budget._replace(limits=event.limits, paused=event.paused)
+    state.phase, state.feedback = "implementation", event.feedback
+    later = ("implementation", "validation", "review", "packaging")
+    _pending(state)
+    state.phases = state.phases | {phase: "pending" for phase in state.way if phase in later}
+    state.stuck, state.verdict = (0, 0), (0, "")
+    state.resume = state.stopped_at = state.exhausted_by = state.final_summary = state.code = None
+    state.last_error = state.failed_turn = state.landed = None
 
 
 def _mark(state: Delivery, event: DeliveryEvent, mark: PhaseStatus) -> None:

@@ -8,6 +8,7 @@ from domain.delivery.chart import MADE_BY, MATERIAL, PHASES, PLACES, Phase, Phas
 from domain.delivery.validation import BaselineCommand, Preparation, flaky_words, red, weaker_words
 from domain.session import waits
 from domain.session.children import ReviewSettings
+from domain.session.revision_rules import to_judge, to_write
 from domain.session.state import Session
 from domain.session.validation import ValidationStep
 from domain.session.workspace import EVERYTHING, PathScope, touched
@@ -110,7 +111,10 @@ class Delivery(Session):
                 return None
 
     def guard(self, name: str) -> bool:
-        """The chart's guards: `resumes_<phase>`, `failed_<phase>`, and whether a turn `waits` for its next attempt."""
+        """The chart's guards: `resumes_<phase>`, `failed_<phase>`, whether a turn `waits` for its next attempt, and
+        whether the delivery `has_implemented` anything."""
+        if name == "has_implemented":
+            return self.iteration > 0
         if name == "waits":
             return self.waits
         if self.failed_turn is not None and name == f"failed_{self.failed_turn.phase}":
@@ -200,7 +204,9 @@ def context(delivery: Delivery, phase: Phase) -> dict[str, str | Text]:
     values |= {name: delivery.contents.get(made, Text()) for name, made in MATERIAL.items() if name in places}
     if "feedback" in places:
         values["feedback"] = delivery.feedback
-    return values
+    if phase == "implementation":
+        return values | to_write(delivery)
+    return values | to_judge(delivery) if phase == "review" else values
 
 
 def _bullets(lines: tuple[str, ...]) -> str:

@@ -13,15 +13,17 @@ from domain.delivery.events import (
     PhaseFailed,
     PhaseSkipped,
     PhaseStarted,
+    RevisionBegun,
     SessionFinished,
 )
 from domain.delivery.state import Delivery, context
 from domain.delivery.validation import notes_on_validation
 from domain.session.attempts import Failure
 from domain.session.decision import Events, Now, ask, clear_agents, end_attempt
+from domain.session.landing import why_sent_back
 from domain.session.turns import RecordTurn, TurnAnswered, TurnFailed
 from domain.values.base import DomainEvent, Text, iso
-from domain.values.budget import ExhaustedBudget, Reason
+from domain.values.budget import BudgetLimits, ExhaustedBudget, Reason
 from domain.values.sentences import Sentence, coded
 
 BUDGET_EXHAUSTED = "failed_budget_exhausted"
@@ -50,6 +52,8 @@ def proceed(now: Now[Delivery]) -> Events:
     following = now.next("complete")
     if following == "implementation":
         return (yield from _iterate(now, 1, by="complete"))
+    if following in ("packaging", "success") and now.state.has_queued_revision:
+        return (yield from take_up(now, by="send_back"))
     if following == "success":
         return (yield from finish(now, "success", delivered(now.state), by="complete"))
     yield from enter(now, by="complete")
@@ -58,6 +62,37 @@ def proceed(now: Now[Delivery]) -> Events:
 def next_iteration(now: Now[Delivery]) -> Events:
     """Back to the implementation."""
     yield from _iterate(now, now.state.iteration + 1, by="send_back")
+
+
+def take_up(now: Now[Delivery], *, by: str, limits: BudgetLimits | None = None) -> Events:
+    """Go on with what people want changed: another iteration. `by` is the step of the chart that leads there."""
+    state = now.state
+    revisions = tuple(revision.revision_id for revision in state.revisions if revision.status != "done")
+    yield now.move(
+        by,
+        RevisionBegun,
+        message="The delivery goes on with a change request.",
+        revisions=revisions,
+        limits=limits or state.budget.limits,
+        more=limits is not None,
+        paused=state.budget.paused + state.stopped_for(now.at),
+        feedback=_still_to_do(now),
+        **about(now, "implementation", role="supervisor") | {"reason": None},
+    )
+    iteration = now.state.iteration + 1
+    reason = now.state.budget.exhausted(iteration=iteration, at=now.at)
+    if reason is not None:
+        return (yield from exhaust(now, reason, "implementation", iteration))
+    yield attempt(now, iteration)
+    yield from enter(now)
+
+
+def _still_to_do(now: Now[Delivery]) -> Text:
+    """The feedback that nobody has acted on: what rejected the work last, or why its landing sent it back."""
+    state = now.state
+    if state.status == "failed":
+        return state.feedback
+    return now.text(why_sent_back(state.sent_back)) if state.sent_back is not None else Text()
 
 
 def _iterate(now: Now[Delivery], iteration: int, *, by: str) -> Events:
@@ -109,6 +144,8 @@ def _phase(state: str) -> Phase:
 
 def succeed(now: Now[Delivery], message: str, problem: str | None = None) -> Events:
     yield PhaseCompleted(message=message, problem=problem, sentence=coded(problem), **about(now, "packaging"))
+    if now.state.has_queued_revision:
+        return (yield from take_up(now, by="send_back"))
     yield from finish(now, "success", delivered(now.state), by="complete")
 
 

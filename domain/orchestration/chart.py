@@ -10,7 +10,8 @@ Status = Literal["active", "checkpoint", "partial", "done", "reset"]
 
 
 class OrchestrationChart(Chart):
-    """direct, or planning → (working → judging)*, until done, checkpoint or partial; reset at any time before done."""
+    """direct, or planning → (working → judging)*, until done, checkpoint or partial; reset at any time before done.
+    A person who wants changes has a run that has stopped go on."""
 
     planning = State(initial=True)
     direct = State()
@@ -20,7 +21,7 @@ class OrchestrationChart(Chart):
     reviewing = State()
     checkpoint = State()
     partial = State()
-    done = State(final=True)
+    done = State()
     reset = State(final=True)
 
     skip_planning = planning.to(direct)
@@ -62,6 +63,16 @@ class OrchestrationChart(Chart):
         | partial.to(direct, cond="assistant_failed")
         | partial.to(direct, cond="answer_refused")
         | partial.to(judging, cond="judge_failed")
+    )
+    revise = (
+        working.from_(checkpoint, partial, done, cond="has_worked")
+        | direct.from_(checkpoint, partial, done, cond="has_changed_directly")
+        | planning.to(planning)
+        | direct.to(direct)
+        | debating.to(debating)
+        | working.to(working)
+        | judging.to(judging)
+        | reviewing.to(reviewing)
     )
     discard = reset.from_(planning, direct, debating, working, reviewing, judging, checkpoint, partial)
 

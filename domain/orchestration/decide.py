@@ -30,7 +30,9 @@ from domain.orchestration.events import (
 )
 from domain.orchestration.judgement import judge
 from domain.orchestration.phrases import RESET, RESET_DONE
-from domain.orchestration.plan import ask_first, record_answer, record_plan, revise_plan
+from domain.orchestration.plan import record_answer, record_plan, revise_plan
+from domain.orchestration.questions import ask_first
+from domain.orchestration.revision import begin_revision
 from domain.orchestration.rounds import (
     ask_baseline,
     begin_round,
@@ -44,6 +46,8 @@ from domain.orchestration.state import AGENT, Orchestration
 from domain.session.attempts import ONCE, Failure
 from domain.session.children import CloseChild, fix_feedback, fix_issues
 from domain.session.decision import Events, cancel_turns, clear_agents, content, end_attempt, read
+from domain.session.revision_rules import request_revision
+from domain.session.revisions import ReviseSession
 from domain.session.shared_steps import close_child, hand_over, retry_failed, retry_waiting
 from domain.session.turns import RecordPackage, RecordReply, RetryTurn, TurnAttemptFailed, TurnFailed
 from domain.session.workspace import ResultPublished
@@ -52,7 +56,13 @@ from domain.values.base import Command, Unreadable
 
 TRIAGE = "seed-ko@1"
 ALREADY_DONE = "모든 작업이 이미 완료되었습니다."
-ACTIONS = {"resume": ("continue",), "retry": ("retry",), "discard": ("reset", "cancel"), "extend": ("extend",)}
+ACTIONS = {
+    "resume": ("continue",),
+    "retry": ("retry",),
+    "discard": ("reset", "cancel"),
+    "extend": ("extend",),
+    "revise": ("revise",),
+}
 """The actions of a person, by the step of the chart that they take (contract §2)."""
 
 
@@ -77,6 +87,8 @@ def decide(now: Run, command: Command) -> Events:
             return add_rounds(now, command)
         case RetryTurn():
             return retry(now, command)
+        case ReviseSession():
+            return revise(now, command)
         case CloseChild():
             return close_discussion(now, command)
         case ClearAgentSessions():
@@ -175,16 +187,38 @@ def add_rounds(now: Run, command: AddRounds) -> Events:
     """More rounds for a running run; a run that was out of rounds continues with them."""
     run = now.state
     now.next("extend", refusal=command.REFUSAL)
-    last = run.last_round + command.add_rounds
-    yield RoundsAdded(
-        message=f"{command.add_rounds} more rounds: {command.reason}",
-        round=run.round,
-        add_rounds=command.add_rounds,
-        last_round=last,
-        why=command.reason,
-    )
+    added = _more_rounds(now, command.add_rounds, command.reason)
+    yield added
     if run.status == "partial":
-        yield from go_on(now, "extend", last_round=last)
+        yield from go_on(now, "extend", last_round=added.last_round)
+
+
+def _more_rounds(now: Run, rounds: int, why: str) -> RoundsAdded:
+    return RoundsAdded(
+        message=f"{rounds} more rounds: {why}",
+        round=now.state.round,
+        add_rounds=rounds,
+        last_round=now.state.last_round + rounds,
+        why=why,
+    )
+
+
+def revise(now: Run, command: ReviseSession) -> Events:
+    """Go on with what a person wants changed: at once, or, while agents are at work, with the next turn that writes.
+    Only a run that has stopped gets more rounds unasked."""
+    run = now.state
+    stopped = run.status != "active"
+    rounds = command.add_rounds or (run.max_rounds if stopped else 0)
+    yield request_revision(now, command, rounds=rounds)
+    if not stopped:
+        if rounds:
+            yield _more_rounds(now, rounds, command.text.head)
+        return
+    yield begin_revision(now, by="revise", last_round=run.round + rounds, answer=run.summary)
+    if now.state.state == "working":
+        yield from begin_round(now)
+    else:
+        yield ask_first(now)
 
 
 def retry(now: Run, command: RetryTurn) -> Events:

@@ -10,6 +10,8 @@ from domain.orchestration.events import (
     PartialReached,
 )
 from domain.orchestration.phrases import CHECKPOINT_DONE
+from domain.orchestration.questions import ask_first
+from domain.orchestration.revision import begin_revision
 from domain.orchestration.state import Orchestration
 from domain.session.decision import Events, Now, cancel_turn, clear_agents
 from domain.session.shared_steps import hand_over
@@ -54,11 +56,19 @@ def _no_change(run: Orchestration) -> Literal["no_change"] | None:
 def finish_answer(now: Run, answer: Text) -> Events:
     """The end of a direct answer, unless it changed paths outside the scope: then a person is asked, or it stops."""
     run = now.state
+    if run.has_queued_revision:
+        return answer_again(now, answer)
     if run.asks:
         return pause(now, answer.head)
     if run.scope.outside == "fail" and run.outside:
         return stop(now, "outside_scope", undo(run.outside))
     return complete(now, answer, by="answer")
+
+
+def answer_again(now: Run, answer: Text) -> Events:
+    """Ask for another answer instead of finishing, because a person wants something changed."""
+    yield begin_revision(now, by="revise", answer=answer)
+    yield ask_first(now)
 
 
 def run_out(now: Run) -> Events:

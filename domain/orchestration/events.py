@@ -317,6 +317,18 @@ class OrchestrationRetried(OrchestrationTransition):
     why: str = Field(default="", description="as the person gave it")
 
 
+class RunRevisionBegun(OrchestrationTransition):
+    """The run goes on with what a person wants changed: in a new round, or with another direct answer."""
+
+    TOPIC: ClassVar[str] = "orchestration.revision_begun"
+    revisions: tuple[str, ...] = Field(description="the change requests that it goes on with")
+    agents: tuple[AgentPhases, ...] = Field(default=(), description="the agents with their phases")
+    last_round: int = Field(description="the round after which it stops")
+    more: bool = Field(default=False, description="whether it has more rounds than before")
+    origin: str = Field(default="", description="where the request came from")
+    answer: Text = Field(default=Text(), description="the direct answer so far")
+
+
 class RoundsAdded(OrchestrationEvent):
     """A person added rounds."""
 
@@ -357,6 +369,7 @@ EVENTS: tuple[type[DomainEvent], ...] = (
     Completed,
     OrchestrateDone,
     Continued,
+    RunRevisionBegun,
     OrchestrationRetried,
     RoundsAdded,
     WasReset,

@@ -20,6 +20,7 @@ from domain.orchestration.events import (
     RoundStart,
     RoundValidated,
     RunBaselineRecorded,
+    RunRevisionBegun,
     VerdictGiven,
     VerdictOverturned,
     VerdictUnreadable,
@@ -28,6 +29,7 @@ from domain.orchestration.events import (
 )
 from domain.orchestration.state import AGENT, Fix, Orchestration, WorkReport
 from domain.session.children import ChildClosed, ChildRequested
+from domain.session.revisions import concluded
 from domain.session.state import EventMetadata, evolve_shared, hear
 from domain.session.turns import TurnAnswered, TurnFailed, TurnRequested
 from domain.session.validation import Validated
@@ -84,12 +86,14 @@ def evolve(run: Orchestration | None, event: DomainEvent, metadata: EventMetadat
         case CheckpointReached():
             state.no_change = event.reason is not None
             state.early, state.summary = state.active, event.summary
+            state.revisions = concluded(state.revisions)
             state.agents = tuple(paused(agent) for agent in state.agents)
         case PartialReached():
             state.summary, state.partial_reason = event.summary, event.reason
         case Completed():
             state.summary, state.last_error, state.no_change = event.summary, None, event.reason is not None
             state.agents = tuple(agent.changed(completed=True) for agent in state.agents)
+            state.revisions = concluded(state.revisions)
         case Continued():
             if run.state == "checkpoint":
                 state.scope_allowed = (*run.scope_allowed, *run.outside)
@@ -97,6 +101,10 @@ def evolve(run: Orchestration | None, event: DomainEvent, metadata: EventMetadat
             state.summary = state.partial_reason = None
             state.no_change = False
             state.refused_plans, state.refusals = 0, ()
+        case RunRevisionBegun():
+            state.agents, state.last_round, state.answered = event.agents, event.last_round, event.answer
+            state.summary = state.partial_reason = state.last_error = state.failed_turn = state.landed = None
+            state.no_change, state.early = False, ()
         case OrchestrationRetried():
             state.summary = state.partial_reason = None
             state.refused_plans = 0
@@ -153,6 +161,9 @@ def _settled(state: Orchestration, before: Orchestration, event: TurnAnswered | 
     if turn.lane and turn.work == "ask" and isinstance(event, TurnAnswered):
         place = turn.lane - 1
         state.authors = state.authors | {place: event.agent}
+        if event.files:
+            files = dict.fromkeys((*state.changed.get(place, ()), *event.files))
+            state.changed = state.changed | {place: tuple(files)}
         if event.tree is not None:
             state.trees = without(state.trees, place) | {place: event.tree}
         if event.patch is not None:

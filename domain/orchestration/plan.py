@@ -4,19 +4,19 @@ from collections.abc import Sequence
 
 from domain import replies
 from domain.discussion.strategies import STRATEGIES
-from domain.orchestration.endings import Run, complete, finish_answer, stop
+from domain.orchestration.endings import Run, answer_again, complete, finish_answer, stop
 from domain.orchestration.events import (
     PlanMade,
     PlanRefused,
 )
+from domain.orchestration.questions import ask_assistant, plan_places
 from domain.orchestration.rounds import Places, ask_validation, begin_round
 from domain.orchestration.state import Orchestration
 from domain.session.attempts import ONCE, Failure
 from domain.session.children import ChildRequested
-from domain.session.decision import Events, ask
+from domain.session.decision import Events
 from domain.session.shared_steps import headline, request_child
-from domain.session.turns import Access, RecordReply, TurnRequested
-from domain.session.workspace import undo
+from domain.session.turns import RecordReply, TurnRequested
 from domain.values.base import Text, Unreadable
 from domain.values.phases import PhasePlan, Subtask, match, plan_agents
 from domain.values.sentences import Sentence, coded, sentence_of
@@ -89,7 +89,8 @@ def record_planners_answer(now: Run, command: RecordReply, words: str, problem: 
     """The planner may answer by itself, but not if a person sent its plan back."""
     try:
         if not now.state.plan_version:
-            return complete(now, now.text(replies.direct_answer(words).direct_answer), by="answer")
+            answer = now.text(replies.direct_answer(words).direct_answer)
+            return answer_again(now, answer) if now.state.has_queued_revision else complete(now, answer, by="answer")
     except Unreadable:
         pass
     return refuse_plan(now, command, [problem], words)
@@ -157,45 +158,20 @@ def _plan_sentence(run: Orchestration, agents: int) -> str:
     return f"A plan for {counted(agents, 'agent')}, in at most {counted(run.last_round, 'round')}."
 
 
-def ask_first(now: Run) -> TurnRequested:
-    """Ask for the first answer: from the assistant for a direct request, otherwise from the planner."""
-    if now.state.state == "direct":
-        return _ask_assistant(now, role="assistant", prompt="direct", context=request_places(now.state), access="write")
-    return _ask_assistant(now, role="planner", prompt="plan", reads="subtasks", context=plan_places(now.state))
-
-
 def ask_again(now: Run, answer: Text, reasons: Sequence[str]) -> TurnRequested:
     """Ask for a valid plan, and say why the previous one is not."""
     lines = "\n".join(f"- {reason}" for reason in reasons)
     context = {**plan_places(now.state), "answer": answer, "reasons": lines}
     if now.state.state == "direct":
-        return _ask_assistant(now, role="assistant", prompt="plan_repair", context=context, access="write")
-    return _ask_assistant(now, role="planner", prompt="plan_repair", reads="subtasks", context=context)
+        return ask_assistant(now, role="assistant", prompt="plan_repair", context=context, access="write")
+    return ask_assistant(now, role="planner", prompt="plan_repair", reads="subtasks", context=context)
 
 
 def revise_plan(now: Run, synthesis: Text) -> TurnRequested:
     """Ask the planner for a new version of the plan, with the outcome of the debate (K-24)."""
     run = now.state
     context: Places = {"task": run.prompt, "plan": run.plan or Text(), "synthesis": synthesis}
-    return _ask_assistant(now, role="planner", prompt="revise_plan", reads="subtasks", context=context)
-
-
-def request_places(run: Orchestration) -> dict[str, str | Text]:
-    employees = "\n".join(f"- {employee.name} ({employee.role})" for employee in run.employees)
-    refused = undo(run.outside) if run.scope.outside == "fail" and run.outside else ""
-    return {"task": "\n\n".join(filter(None, (run.prompt, refused))), "employees": employees}
-
-
-def plan_places(run: Orchestration) -> dict[str, str | Text]:
-    return {**request_places(run), "max_rounds": str(run.max_rounds), "worklog": run.worklog}
-
-
-def _ask_assistant(
-    now: Run, *, role: str, prompt: str, context: Places, reads: str = "text", access: Access = "read"
-) -> TurnRequested:
-    run = now.state
-    prompt = f"{prompt}@1"
-    return ask(now, role=role, prompt=prompt, context=context, reads=reads, access=access, round=run.round or None)
+    return ask_assistant(now, role="planner", prompt="revise_plan", reads="subtasks", context=context)
 
 
 def spoken(words: str) -> str:

@@ -20,10 +20,12 @@ from domain.orchestration.events import (
 )
 from domain.orchestration.judgement import Judgement, judge, judged_phases, verdict
 from domain.orchestration.phrases import ALL_DONE
+from domain.orchestration.revision import begin_revision
 from domain.orchestration.state import AGENT, COMMANDS_LANE, Orchestration
 from domain.orchestration.validation import for_agents, for_the_judge, record_baseline, record_round
 from domain.session.attempts import ONCE, Failure
 from domain.session.decision import Events, ask
+from domain.session.revision_rules import to_judge, to_write
 from domain.session.shared_steps import headline, request_child
 from domain.session.turns import RecordReply, TurnRequested
 from domain.values.base import Text, Unreadable
@@ -105,7 +107,7 @@ def _assign(now: Run, place: int) -> TurnRequested:
         access="write",
         lane=place + 1,
         phase=str(agent.current_phase),
-        context=_fix_places(run, place) if fixing else _work_places(run, place),
+        context={**(_fix_places(run, place) if fixing else _work_places(run, place)), **to_write(run)},
         round=run.round or None,
     )
 
@@ -156,6 +158,7 @@ def ask_judge(now: Run, prompt: str = "verdict", **more: str | Text) -> TurnRequ
         "results": "\n\n".join(filter(None, (results(run), for_the_judge(run)))),
         "agents": assignments(run),
         "rubric": ",".join(str(phase) for phase in phases),
+        **to_judge(run),
         **more,
     }
     return ask(
@@ -181,7 +184,9 @@ def close_round(now: Run, *, all_done: bool, words: str) -> Events:
         agent_phases=run.agent_phases,
         all_done=all_done and scope_done,
     )
-    if scope_done and (run.asks or any(agent.checkpoint and not agent.checkpointed for agent in run.agents)):
+    if scope_done and run.has_queued_revision:
+        yield from take_up(now)
+    elif scope_done and (run.asks or any(agent.checkpoint and not agent.checkpointed for agent in run.agents)):
         yield from pause(now, words)
     elif scope_done:
         yield from complete(now, now.text(replies.without_json(words) or ALL_DONE), by="finish", all_done=all_done)
@@ -191,6 +196,15 @@ def close_round(now: Run, *, all_done: bool, words: str) -> Events:
         yield from run_out(now)
     else:
         yield from begin_round(now, by="proceed")
+
+
+def take_up(now: Run) -> Events:
+    """Go on with what a person wants changed instead of finishing, if a round is left."""
+    yield begin_revision(now, by="proceed")
+    if now.state.round >= now.state.last_round:
+        yield from run_out(now)
+    else:
+        yield from begin_round(now)
 
 
 # -- reports ----------------------------------------------------------------------------------------------------------

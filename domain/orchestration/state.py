@@ -131,6 +131,10 @@ class Orchestration(Session):
     """What fails now and did not before any change."""
     broken: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """The new failures, by the place of the agent who brought them."""
+    changed: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """The files that each place has changed."""
+    answered: Text = field(default_factory=Text)
+    """The direct answer in which a person wants something changed."""
     answer: Text = field(default_factory=Text)
     """A direct answer that counts once its changes are validated."""
 
@@ -247,6 +251,10 @@ class Orchestration(Session):
                 return self._plan_refused and self.mode == "orchestrated"
             case "answer_refused":
                 return self._plan_refused and self.mode == "direct"
+            case "has_worked":
+                return bool(self.agents) and self.round > 0
+            case "has_changed_directly":
+                return self.mode == "direct" and not self.agents and bool(self.changes and self.changes.files)
             case "nothing_left":
                 return self.state == "checkpoint" and all(agent.completed for agent in self.resumed())
             case _:

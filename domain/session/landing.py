@@ -81,6 +81,17 @@ LANDING_FAILED: Final = "landing_failed"
 """The code of a landing whose turn has no attempt left."""
 
 
+def why_sent_back(event: WorkSentBack) -> str:
+    """What the author reads of a landing that sent the work back; empty where the work was not to blame."""
+    if event.reason == "checkout":
+        return ""
+    if event.reason == "conflict":
+        lines = [f"The work could not be merged into {event.onto}: both sides changed the same lines of these files."]
+        return "\n".join([*lines, *(f"- {path}" for path in event.paths), *filter(None, [event.detail])])
+    lines = [f"The work could not be merged into {event.onto}: the validation failed on the merge."]
+    return "\n".join([*lines, *(f"- {reason}" for reason in event.reasons), *filter(None, [event.detail])])
+
+
 def unlanded_by(event: WorkSentBack | LandingNotTried) -> str:
     """The code of why a landing has not merged the result. Older logs say that a checkout in the way sent it back."""
     if isinstance(event, LandingNotTried) or event.reason == "checkout":

@@ -19,6 +19,7 @@ from domain.session.permissions import (
 )
 from domain.session.record import Recorded
 from domain.session.redaction import RedactText, TextRedacted
+from domain.session.revisions import RevisionRequested, revise_command
 from domain.session.state import Session
 from domain.session.turns import (
     ExpireTurn,
@@ -98,6 +99,8 @@ def shared_command(events: Sequence[DomainEvent], session: Session | None) -> Co
     match events[0]:
         case TurnRetried() as event:
             return RetryTurn(reason=event.reason)
+        case RevisionRequested() as event:
+            return revise_command(event)
         case TextRedacted() as event:
             return RedactText(digest=event.digest, reason=event.reason, events=event.events)
         case CommentMade() as event:

@@ -38,6 +38,7 @@ from domain.session.permissions import (
     PermissionQuestion,
     questions_after,
 )
+from domain.session.revisions import REVISION, Revision, RevisionRequested, delivered
 from domain.session.team_decisions import DecisionPolicy
 from domain.session.turns import (
     SCRIPTED,
@@ -146,6 +147,8 @@ class Session:
     unlanded: str | None = None
     """Why the newest landing has not merged the result, as a code; None while one is at work, and without one."""
     comments: Comments = field(default_factory=Comments)
+    revisions: tuple[Revision, ...] = ()
+    """What people want changed, in the order in which they asked."""
     spent: Spent = field(default_factory=Spent)
     last_error: Sentence | str | None = None
     retry: RetryPolicy = ONCE
@@ -222,6 +225,11 @@ class Session:
         state = self.changes.head if self.changes else self.base.base_commit if self.base else None
         return self.result_head or state
 
+    @property
+    def has_queued_revision(self) -> bool:
+        """Returns whether a person wants changes that no agent has been given yet."""
+        return any(revision.status == "queued" for revision in self.revisions)
+
     def guard(self, name: str) -> bool:
         """Returns whether a guard of the kind's chart holds. False for charts without guards."""
         return False
@@ -268,6 +276,8 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             state.asked = counted(state.asked, event.agent)
             state.asked_roles = counted(state.asked_roles, event.role)
             state.outstanding = state.outstanding | {event.turn_id: _requested(event, at, state.unheard)}
+            if REVISION in event.context:
+                state.revisions = delivered(state.revisions, event.context[REVISION].head)
         case TurnAnswered():
             state.stand_in = is_stand_in(event)
             _tell(state, event.turn_id)
@@ -306,6 +316,9 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             state.comments = state.comments.after(event)
         case AgentSessionsCleared():
             state.agent_sessions = {}
+        case RevisionRequested():
+            revision = Revision(event.revision_id, event.text, event.comments, event.by, at)
+            state.revisions = (*state.revisions, revision)
         case LandingRequested():
             state.landing, state.unlanded = event, None
         case WorkLanded():

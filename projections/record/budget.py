@@ -71,7 +71,7 @@ class BudgetLine:
         return self.points[: bisect_right(self.points, version, key=lambda point: point.version)]
 
     def _add_delivery(self, recorded: Recorded, event: delivery.DeliveryEvent) -> None:
-        if isinstance(event, delivery.DeliveryStarted | delivery.BudgetExtended):
+        if isinstance(event, delivery.DeliveryStarted | delivery.BudgetExtended | delivery.RevisionBegun):
             self._start(recorded)
             self.max_iterations, self.max_minutes = event.limits.max_iterations, event.limits.max_minutes
         self.points.append(
@@ -124,7 +124,12 @@ def _rounds(event: _Rounds) -> int | None:
     match event:
         case orchestration.OrchestrationStarted():
             return event.opening.max_rounds
-        case orchestration.PlanMade() | orchestration.Continued() | orchestration.RoundsAdded():
+        case (
+            orchestration.PlanMade()
+            | orchestration.Continued()
+            | orchestration.RoundsAdded()
+            | orchestration.RunRevisionBegun()
+        ):
             return event.last_round
         case discussion.DiscussionStarted():
             return event.topic.max_rounds

@@ -28,7 +28,7 @@ IMPORTANT: Final = frozenset(
                 ),
                 *("no_progress", "review_approved", "review_blocking_detected", "review_held", "fix_requested"),
                 *("scope_requested", "scope_decided", "scope_exceeded", "budget_exhausted", "budget_extended"),
-                *("retried", "session_finished"),
+                *("retried", "revision_begun", "session_finished"),
             )
         ),
         *(
@@ -37,14 +37,14 @@ IMPORTANT: Final = frozenset(
                 *("session_started", "plan_made", "plan_refused", "plan_returned", "round_start", "verdict_given"),
                 "validated",
                 *("verdict_unreadable", "verdict_refused", "verdict_overturned", "checkpoint_reached"),
-                *("partial_reached", "completed", "continued", "retried", "rounds_added", "reset"),
+                *("partial_reached", "completed", "continued", "retried", "rounds_added", "revision_begun", "reset"),
             )
         ),
         *(f"{kind}.{name}" for kind in ("review", "debate") for name in _TALKS),
         *("turn.failed", "turn.attempt_failed", "turn.cancelled", "turn.retried"),
         *("turn.permission_requested", "turn.permission_decided", "turn.permission_withdrawn"),
         *("session.child_closed", "session.forked", "session.diverged", "session.landed", "session.sent_back"),
-        *("session.landing_not_tried", "session.commented", "session.comment_changed"),
+        *("session.landing_not_tried", "session.revision_requested", "session.commented", "session.comment_changed"),
         *("session.text_redacted", "decision.voted"),
         *("channel.message_rejected", "channel.message_unclear"),
     }

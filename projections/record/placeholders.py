@@ -163,6 +163,15 @@ def _cancelled(places: Places) -> str:
     return _after_colon(sentence["params"]["detail"]) if sentence else ""
 
 
+def _asked(places: Places) -> str:
+    """What a person wants changed: the words, or how many comments."""
+    words, comments = (places.data.get("text") or {}).get("head"), places.data.get("comments") or ()
+    if words or not comments:
+        return _after_colon(words or "")
+    count = places.say.fill(f"asked_comments.{'one' if len(comments) == 1 else 'many'}", {"n": len(comments)})
+    return _after_colon(count)
+
+
 def _amounts(places: Places) -> str:
     """`2 iterations, 10 minutes`"""
     amounts = ((name, int(places.data.get(name) or 0)) for name in _AMOUNTS)
@@ -270,6 +279,8 @@ _COMPUTED: Final[Mapping[str, Callable[[Places], str]]] = {
     "because": _reason,
     "doer": lambda places: _one_line(places.doer),
     "amounts": _amounts,
+    "asker": lambda places: str(places.data.get("by") or "").rpartition(":")[2] or places.say("a_person"),
+    "asked": _asked,
     "subject": _subject,
     "agents": _agents,
     "choice": _named("choice"),

@@ -8,13 +8,14 @@ from domain.discussion.state import Discussion, RoundContribution
 from domain.orchestration.state import Orchestration, subtask_id
 from domain.session.attempts import Outstanding
 from domain.session.permissions import PermissionQuestion
+from domain.session.revisions import Revision
 from domain.session.state import Session
 from domain.values.base import iso
 from domain.values.phases import AgentPhases, phase_name
 from domain.values.sentences import coded
 from projections.record.markdown import one_line
 from projections.record.results import result_of
-from projections.views.base import ApprovalView, PermissionRequestView, approval_view, vote_views
+from projections.views.base import ApprovalView, PermissionRequestView, RevisionView, approval_view, vote_views
 from projections.views.session import (
     GATES,
     AgentStatus,
@@ -86,8 +87,13 @@ def _common(session: Session, task: str) -> dict[str, Any]:
         "workspace": session.workspace,
         "fence": session.fence,
         "fence_gaps": session.fence_gaps,
+        "revisions": tuple(map(_revision, session.revisions)) or None,
         "permission_requests": tuple(map(_permission_request, session.questions.values())) or None,
     }
+
+
+def _revision(revision: Revision) -> RevisionView:
+    return RevisionView(revision_id=revision.revision_id, by=revision.by, at=iso(revision.at), status=revision.status)
 
 
 def _permission_request(question: PermissionQuestion) -> PermissionRequestView:

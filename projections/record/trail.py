@@ -246,14 +246,14 @@ class Trail:
             budget["tokens"] = _sum(budget.get("tokens"), usage.tokens)
             budget["cost"] = _sum(budget.get("cost"), usage.cost_micros)
         match event:
-            case delivery.DeliveryStarted() | delivery.BudgetExtended():
+            case delivery.DeliveryStarted() | delivery.BudgetExtended() | delivery.RevisionBegun():
                 budget["total"] = event.limits.max_iterations
             case delivery.AttemptStarted():
                 budget["begun"] = event.iteration
             case orchestration.OrchestrationStarted():
                 budget["total"] = event.opening.max_rounds
                 self._point(version, budget["total"])
-            case orchestration.RoundsAdded() | orchestration.Continued():
+            case orchestration.RoundsAdded() | orchestration.Continued() | orchestration.RunRevisionBegun():
                 budget["total"] = event.last_round
                 self._point(version, budget["total"] - event.round)
             case orchestration.RoundStart():

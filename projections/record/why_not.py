@@ -16,8 +16,8 @@ from projections.record.describe import ROOM
 from projections.views.past import ChartStep, DirectStep, WhyNot
 
 CHARTS: Mapping[str, ChartTable] = {"delivery": DELIVERY, "orchestration": ORCHESTRATION, **TABLES}
-RESTS = frozenset({"exhausted", "failed", "partial", "checkpoint"})
-"""The states in which a session waits for a person."""
+RESTS = frozenset({"exhausted", "failed", "partial", "checkpoint", "success", "done"})
+"""The states that a session leaves only if a person acts."""
 
 
 def state_name(state: str, language: Language) -> str:
@@ -121,9 +121,9 @@ class _Text:
         waited = [*busy, *session.open_children]
         if waited:
             return self._say.fill("why_not.waits_for", {"names": ", ".join(waited)})
-        if session.held or session.state in RESTS or session.state == "waiting_for_decision":
-            return self._say.fill("why_not.waits_for_person", {"actions": ", ".join(allowed_actions(session))})
-        return ""
+        rests = session.held or session.state in RESTS or session.state == "waiting_for_decision"
+        actions = allowed_actions(session) if rests else ()
+        return self._say.fill("why_not.waits_for_person", {"actions": ", ".join(actions)}) if actions else ""
 
     def _state(self, state: str) -> str:
         return state_name(state, self._language)
@@ -141,6 +141,8 @@ class _Text:
                     if not agent.completed
                 ]
                 return say.fill("why_not.left", {"steps": ", ".join(left)}) if left else ""
+            case Orchestration() if guard in ("has_worked", "has_changed_directly"):
+                return ""
             case Orchestration() if guard == "answers_directly":
                 return say.fill("why_not.mode", {"mode": session.mode, "n": len(session.agents)})
             case Orchestration():

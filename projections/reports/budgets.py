@@ -57,7 +57,7 @@ def _of_delivery(event: delivery.DeliveryEvent) -> Values | None:
     match event:
         case delivery.DeliveryStarted():
             return {"what": "planned", **_limits(event.limits)}
-        case delivery.BudgetExtended():
+        case delivery.BudgetExtended() | delivery.RevisionBegun(more=True):
             return {"what": "extended", **_limits(event.limits)}
         case delivery.BudgetExhausted():
             return {"what": "exhausted", "ms": event.elapsed_ms, "reason": event.reason}
@@ -84,7 +84,7 @@ def _of_orchestration(event: orchestration.OrchestrationEvent) -> Values | None:
             return {"what": "planned", "rounds": opening.max_rounds}
         case orchestration.PlanMade():
             return {"what": "granted", "rounds": event.last_round}
-        case orchestration.Continued() | orchestration.RoundsAdded():
+        case orchestration.Continued() | orchestration.RoundsAdded() | orchestration.RunRevisionBegun(more=True):
             return {"what": "extended", "rounds": event.last_round}
         case orchestration.RoundStart():
             return {"what": "used", "rounds": event.round}

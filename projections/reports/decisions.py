@@ -44,6 +44,8 @@ def _read(_: Database, recorded: Recorded) -> Values | None:
             return _answered(event.choice, "expired")
         case discussion.Cancelled() as event:
             return _answered(event.choice, "cancelled")
+        case orchestration.RunRevisionBegun():
+            return _answered("revise", "person")
         case orchestration.Continued():
             return _answered("continue", "person")
         case orchestration.WasReset():
@@ -64,6 +66,7 @@ PROJECTION = LEDGER.projection(
     discussion.Cancelled,
     orchestration.CheckpointReached,
     orchestration.Continued,
+    orchestration.RunRevisionBegun,
     orchestration.WasReset,
 )
 

@@ -47,7 +47,7 @@ class QualityGroup(NamedTuple):
 
 def _read(db: Database, recorded: Recorded) -> Values | None:
     match recorded.event:
-        case orchestration.PlanMade() | orchestration.Continued() as event:
+        case orchestration.PlanMade() | orchestration.Continued() | orchestration.RunRevisionBegun() as event:
             _remember(db, recorded.session_id, event.agents)
             return None
         case orchestration.VerdictGiven() as event:
@@ -96,6 +96,7 @@ PROJECTION = LEDGER.projection(
     _read,
     orchestration.PlanMade,
     orchestration.Continued,
+    orchestration.RunRevisionBegun,
     orchestration.VerdictGiven,
     orchestration.VerdictOverturned,
     delivery.ReviewBlockingDetected,

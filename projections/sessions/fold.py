@@ -212,7 +212,7 @@ def _evolve_delivery(row: SessionRow, recorded: Recorded, event: delivery.Delive
         case delivery.ScopeRequested():
             row.wait(waits.scope(), recorded)
             row.request_id, row.summary = event.request_id, shortened("\n".join(event.paths), HEAD)
-        case delivery.BudgetExtended():
+        case delivery.BudgetExtended() | delivery.RevisionBegun():
             row.max_iterations = event.limits.max_iterations
             row.go_on()
         case delivery.SessionFinished(state="failed"):
@@ -245,7 +245,7 @@ def _evolve_orchestration(row: SessionRow, recorded: Recorded, event: orchestrat
             row.summary = shortened(event.summary.head, HEAD)
         case orchestration.Completed():
             row.fail(None)
-        case orchestration.Continued() | orchestration.RoundsAdded():
+        case orchestration.Continued() | orchestration.RoundsAdded() | orchestration.RunRevisionBegun():
             row.max_rounds = row.last_round = event.last_round
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
+from domain.session.revisions import RevisionStatus
 from domain.session.team_decisions import DecisionPolicy, Vote, missing
 from domain.values.base import Value, iso
 
@@ -43,6 +44,17 @@ class PermissionRequestView(View):
     title: str = Field(description="what it is to be used for: of `execute` the command line")
     paths: tuple[str, ...]
     since: str
+
+
+class RevisionView(View):
+    """A person wants changes in the result."""
+
+    revision_id: str
+    by: str
+    at: str
+    status: RevisionStatus = Field(
+        description="`queued` until an agent has it, `done` when the session has come to its end with it"
+    )
 
 
 # How a team decides: who may, what was voted, and what is missing.

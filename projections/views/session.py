@@ -19,7 +19,7 @@ from domain.values.base import absent
 from domain.values.budget import Reason
 from domain.values.phases import AgentPhases, PhaseVerification
 from domain.values.sentences import Sentence
-from projections.views.base import ApprovalView, PermissionRequestView, View, VoteView, empty
+from projections.views.base import ApprovalView, PermissionRequestView, RevisionView, View, VoteView, empty
 
 
 class TurnView(View):
@@ -80,6 +80,9 @@ class SessionView(Listed):
 
     permission_requests: tuple[PermissionRequestView, ...] | None = Field(
         default=None, exclude_if=absent, description="the permissions that agents are waiting for, oldest first"
+    )
+    revisions: tuple[RevisionView, ...] | None = Field(
+        default=None, exclude_if=absent, description="the changes that people want in its result, oldest first"
     )
     owner: str | None = Field(default=None, description="who started it")
     repository: str | None = Field(default=None, description="the workspace it was started on")

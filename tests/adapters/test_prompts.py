@@ -112,19 +112,19 @@ TEAM_HEADINGS = {
     ],
 }
 
-PLAN_PLACES = {"task", "employees", "max_rounds", "worklog"}
-VERDICT_PLACES = {"round", "max_rounds", "results", "agents", "rubric", "task"}
+PLAN_PLACES = {"task", "employees", "max_rounds", "worklog", "revision", "so_far"}
+VERDICT_PLACES = {"revision", "round", "max_rounds", "results", "agents", "rubric", "task"}
 PLACES = {
     "plan": PLAN_PLACES,
     "plan_repair": PLAN_PLACES | {"answer", "reasons"},
     "work": {
         *("task", "phase_number", "phase_name", "phase_instruction", "remaining_phases", "mode"),
-        *("previous_results", "peers", "pass_criteria", "fail_criteria", "feedback", "plan"),
+        *("previous_results", "peers", "pass_criteria", "fail_criteria", "feedback", "plan", "revision"),
     },
     "verdict": VERDICT_PLACES,
     "verdict_repair": VERDICT_PLACES | {"answer", "reasons"},
-    "direct": {"task", "employees"},
-    "fix": {"synthesis", "issues", "task"},
+    "direct": {"task", "employees", "revision", "so_far"},
+    "fix": {"synthesis", "issues", "task", "revision"},
     "revise_plan": {"plan", "synthesis", "task"},
     "critique": {"subject", "rounds", "round"},
     "rebuttal": {"subject", "rounds", "round"},
@@ -137,11 +137,11 @@ PLACES = {
     "design": {"task", "files", "plan", "architecture"},
     "implementation": {
         *("task", "files", "iteration", "max_iterations", "goals", "plan", "architecture", "design"),
-        *("feedback", "validation", "history"),
+        *("feedback", "validation", "history", "revision"),
     },
     "review_artifact": {
         *("task", "files", "iteration", "max_iterations", "goals", "plan", "architecture", "design"),
-        *("changes", "feedback", "validation", "history"),
+        *("changes", "feedback", "validation", "history", "revision"),
     },
 }
 
@@ -505,10 +505,15 @@ def test_each_mode_begins_with_its_heading() -> None:
 
 LEFT_OUT = [
     frozenset(each)
-    for number in range(5)
-    for each in combinations(("planning", "architecture", "design", "review"), number)
+    for number in range(6)
+    for each in combinations(("planning", "architecture", "design", "review", "revision"), number)
 ]
-MAKERS = {"planning": ("plan", "goals"), "architecture": ("architecture",), "design": ("design",)}
+MAKERS = {
+    "planning": ("plan", "goals"),
+    "architecture": ("architecture",),
+    "design": ("design",),
+    "revision": ("revision",),
+}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

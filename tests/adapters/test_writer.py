@@ -740,10 +740,10 @@ def test_a_refusal_is_repeated_even_if_the_state_has_changed(writer: Writer, sto
             with pytest.raises(type(first)) as again:
                 writer.do_now(keyed(value, key))
             assert (str(again.value), again.value.replayed, first.replayed) == (str(first), True, False)
-    assert refused.value.allowed == ("cancel", "extend")
+    assert refused.value.allowed == ("cancel", "extend", "revise")
     with pytest.raises(Refused) as again_refused:
         writer.do_now(keyed(begin(), "refused"))
-    assert again_refused.value.allowed == ("cancel", "extend")
+    assert again_refused.value.allowed == ("cancel", "extend", "revise")
     assert (extensions(store), writer.conflicts) == (6, 0)
 
 

@@ -102,7 +102,7 @@ def test_fork_in_stop_mode_is_held_until_a_person_continues_it(client: TestClien
     until(lambda: only(events(client, forked), "session.diverged"), what="the divergence")
     page = client.get(f"/api/sessions/{forked}").json()
     assert page["session"]["held"] is True
-    assert page["availableCommands"] == ["continue", "cancel", "extend"]
+    assert page["availableCommands"] == ["continue", "cancel", "extend", "revise"]
     assert client.post(f"/api/sessions/{forked}/continue", json={}).status_code == 200
     assert ended(client, forked)["status"] == "success"
 

@@ -43,7 +43,7 @@ def test_the_same_result_again_and_again_rests_and_can_be_extended(server: Serve
     assert (session["status"], session["reason"], session["iteration"]) == ("failed", "no_progress", 3)
     assert no_progress(server, session_id) == [(2, same, 1), (3, same, 2)]
     answer = server.client.get(f"/api/sessions/{session_id}").json()
-    assert answer["availableCommands"] == ["extend"]
+    assert answer["availableCommands"] == ["extend", "revise"]
     [item] = [item for item in server.client.get("/api/decisions").json()["items"] if item["sessionId"] == session_id]
     assert (item["waitsFor"], item["cause"], item["choices"]) == ("budget", "no_progress", ["extend"])
     more = server.client.post(f"/api/sessions/{session_id}/budget", json={"addIterations": 1, "reason": "again"})

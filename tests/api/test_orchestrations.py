@@ -283,11 +283,12 @@ def test_edge_cases_8_and_9_ended_run_is_not_continued(server: Server, end: str)
 def test_available_commands_are_the_endpoints_that_open(server: Server) -> None:
     session = paused(server)
     shown = server.client.get(f"/api/sessions/{session['id']}").json()
-    assert shown["availableCommands"] == ["continue", "reset", "cancel"]
+    assert shown["availableCommands"] == ["continue", "reset", "cancel", "revise"]
     answer = post(server.client, f"/api/sessions/{session['id']}/budget", {"addRounds": 1, "reason": "more"})
     assert (answer.status_code, answer.json()["allowed"]) == (409, shown["availableCommands"])
     assert answer.json()["detail"] == (
-        "An orchestration in the state checkpoint cannot be given more rounds. Allowed now: continue, reset, cancel."
+        "An orchestration in the state checkpoint cannot be given more rounds."
+        " Allowed now: continue, reset, cancel, revise."
     )
 
 

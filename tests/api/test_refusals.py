@@ -22,7 +22,7 @@ from tests.api.server import system
 from tests.projections.given import APPROVING, BLOCKING
 from tests.projections.stage import DEBATE, REVIEW, Stage, challenge, critique, plan, subtask, verdicts
 
-ENDPOINTS: Final = ("continue", "reset", "cancel", "decision", "budget")
+ENDPOINTS: Final = ("continue", "reset", "cancel", "decision", "budget", "revise")
 COMMAND: Final = {"budget": "extend"}
 """The endpoints whose name in `availableCommands` differs."""
 CAMEL: Final = re.compile(r"\b[A-Z][a-z]+[A-Z]\w*")
@@ -66,7 +66,8 @@ def _delivery(*words: str, **fields: Any) -> Callable[[Stage, str], object]:
 CODED: Final = ("a plan", "an architecture", "a design", "code")
 PASSED: Final = (*CODED, "passes", APPROVING)
 ONE: Final = BudgetLimits(max_iterations=1)
-RUNS: Final = ("cancel", "extend")
+MORE: Final = ("extend", "revise")
+RUNS: Final = ("cancel", "extend", "revise")
 
 
 def _with_review(stage: Stage, name: str) -> None:
@@ -160,7 +161,7 @@ def _with_waiting_work(stage: Stage, name: str) -> None:
 
 ONE_PHASE: Final = subtask(start_phase=3, end_phase=3)
 PAUSING: Final = subtask(start_phase=3, end_phase=3, checkpoint=True)
-GOES_ON: Final = ("reset", "cancel", "extend")
+GOES_ON: Final = ("reset", "cancel", "extend", "revise")
 
 SCENES: Final = (
     Scene("delivery-planning", _delivery(), "running (planning)", RUNS),
@@ -172,12 +173,17 @@ SCENES: Final = (
     Scene("delivery-reviewed", _with_review, "running (under_review)", RUNS),
     Scene("delivery-undecided", _with_waiting_review, "running (under_review)", ("decision", *RUNS)),
     Scene("delivery-packaging", _delivery(*PASSED, repository=True), "running (packaging)", RUNS),
-    Scene("delivery-success", _delivery(*PASSED, "packed", repository=True), "success", ()),
+    Scene("delivery-success", _delivery(*PASSED, "packed", repository=True), "success", ("revise",)),
     Scene("delivery-failed", _delivery("fails"), "failed", ("retry",)),
-    Scene("delivery-exhausted", _delivery(*CODED, "passes", BLOCKING, limits=ONE), "failed (exhausted)", ("extend",)),
+    Scene(
+        "delivery-exhausted",
+        _delivery(*CODED, "passes", BLOCKING, limits=ONE),
+        "failed (exhausted)",
+        ("extend", "revise"),
+    ),
     Scene("delivery-cancelled", _delivery("cancelled"), "cancelled", ()),
     Scene("orchestration-planning", _planned(), "active (planning)", GOES_ON),
-    Scene("orchestration-direct", _planned(triage="direct"), "active (direct)", ("reset", "cancel")),
+    Scene("orchestration-direct", _planned(triage="direct"), "active (direct)", ("reset", "cancel", "revise")),
     Scene("orchestration-working", _worked(plan(ONE_PHASE)), "active (working)", GOES_ON),
     Scene("orchestration-debating", _worked(plan(ONE_PHASE), plan_review=DEBATE), "active (debating)", GOES_ON),
     Scene("orchestration-undecided", _with_waiting_debate, "active (debating)", ("decision", *GOES_ON)),
@@ -187,15 +193,15 @@ SCENES: Final = (
         "orchestration-checkpoint",
         _worked(plan(PAUSING), "done", verdicts(Backend=True)),
         "checkpoint",
-        ("continue", "reset", "cancel"),
+        ("continue", "reset", "cancel", "revise"),
     ),
     Scene(
         "orchestration-partial",
         _worked(plan(ONE_PHASE), "done", verdicts(Backend=False), max_rounds=1),
         "partial",
-        ("continue", "reset", "cancel", "extend"),
+        ("continue", "reset", "cancel", "extend", "revise"),
     ),
-    Scene("orchestration-done", _worked(plan(ONE_PHASE), "done", verdicts(Backend=True)), "done", ()),
+    Scene("orchestration-done", _worked(plan(ONE_PHASE), "done", verdicts(Backend=True)), "done", ("revise",)),
     Scene("orchestration-reset", _was_reset, "reset", ()),
     *_discussions("review", "reviewing"),
     *_discussions("debate", "debating"),
@@ -225,6 +231,7 @@ def knock(client: httpx.Client, scene: Scene, endpoint: str, **headers: str) -> 
     kind = scene.id.partition("-")[0]
     bodies: dict[str, dict[str, Any]] = {
         "decision": {"decision": "accept" if kind == "debate" else "skip"},
+        "revise": {"text": "Change it."},
         "budget": {"addRounds" if kind == "orchestration" else "addMinutes": 1, "reason": "more"},
     }
     return client.post(f"/api/sessions/{scene.id}/{endpoint}", json=bodies.get(endpoint, {}), headers=headers)
@@ -291,9 +298,10 @@ def test_refusal_uses_the_verb_of_the_endpoint(client: TestClient, scene: str, e
 def test_nothing_to_reset_appears_only_for_resets(client: TestClient, end: str) -> None:
     scene = next(case for case in SCENES if case.id == f"orchestration-{end}")
     text = f"An orchestration in the state {end} cannot be"
-    assert knock(client, scene, "cancel").json()["detail"] == f"{text} cancelled. Nothing is allowed now."
+    allowed = "Allowed now: revise." if scene.open else "Nothing is allowed now."
+    assert knock(client, scene, "cancel").json()["detail"] == f"{text} cancelled. {allowed}"
     nothing = "리셋할 worklog가 없습니다. (There is nothing to reset.)"
-    assert knock(client, scene, "reset").json()["detail"] == f"{nothing} {text} reset. Nothing is allowed now."
+    assert knock(client, scene, "reset").json()["detail"] == f"{nothing} {text} reset. {allowed}"
 
 
 @pytest.mark.parametrize("scene", ["delivery-undecided", "orchestration-undecided", "review-decided"])
@@ -314,7 +322,7 @@ def test_commands_allowed_by_a_child_do_not_depend_on_the_parents_version(client
     path = "/api/sessions/delivery-undecided"
     version = client.get(path).json()["session"]["version"]
     assert client.get(path, headers={"If-None-Match": f'"{version}"'}).status_code == 200
-    assert client.get(path, params={"version": version}).json()["availableCommands"] == ["cancel", "extend"]
+    assert client.get(path, params={"version": version}).json()["availableCommands"] == list(RUNS)
     planning = client.get("/api/sessions/delivery-planning").headers["ETag"]
     again = client.get("/api/sessions/delivery-planning", headers={"If-None-Match": planning})
     assert again.status_code == 304

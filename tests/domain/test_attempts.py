@@ -163,7 +163,7 @@ def test_a_retry_during_a_wait_asks_at_once_and_gives_back_the_time() -> None:
 
 def test_nothing_that_runs_can_be_retried() -> None:
     refusal = story().refused(RetryTurn())
-    assert refusal.allowed == ("cancel", "extend")
+    assert refusal.allowed == ("cancel", "extend", "revise")
 
 
 def test_an_unreadable_review_is_requested_again_once_with_the_problem() -> None:

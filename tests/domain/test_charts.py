@@ -90,20 +90,27 @@ def test_the_delivery_chart_is_the_way_of_the_seed() -> None:
     }
     assert way("hold") == {"review": "under_review"}
     assert way("send_back") == dict.fromkeys(
-        ("implementation", "awaiting_scope", "validation", "review", "under_review"), "implementation"
+        ("implementation", "awaiting_scope", "validation", "review", "under_review", "packaging"), "implementation"
     )
     assert way("fail") == dict.fromkeys(("preparing", *delivery.PHASES), "failed")
     running = (*delivery.PHASES, "awaiting_scope", "under_review")
     assert way("exhaust") == dict.fromkeys(running, "exhausted")
     assert way("cancel") == dict.fromkeys(("preparing", *running), "cancelled")
     assert way("extend") == {state: state for state in ("preparing", *running)}
+    assert way("revise") == {state: state for state in ("preparing", *running)}
     assert delivery.TABLE.initial == "preparing"
-    assert delivery.TABLE.finals == {"success", "cancelled"}
+    assert delivery.TABLE.finals == {"cancelled"}
 
 
 @pytest.mark.parametrize("phase", delivery.PHASES)
 def test_an_exhausted_delivery_continues_where_its_guard_says(phase: str) -> None:
     assert delivery.TABLE.target("exhausted", "extend", lambda guard: guard == f"resumes_{phase}") == phase
+
+
+@pytest.mark.parametrize("state", ["success", "failed", "exhausted"])
+def test_a_delivery_that_has_stopped_goes_on_with_changes_if_it_has_implemented_something(state: str) -> None:
+    assert delivery.TABLE.target(state, "revise", lambda guard: guard == "has_implemented") == "implementation"
+    assert delivery.TABLE.target(state, "revise", lambda _: False) is None
 
 
 @pytest.mark.parametrize(
@@ -123,7 +130,7 @@ def test_a_state_has_the_status_word_of_the_seed(state: str, status: str) -> Non
 def test_a_forbidden_event_is_refused_with_the_allowed_ones() -> None:
     with pytest.raises(Refused, match=r"^Only a review approves\.$") as refusal:
         delivery.TABLE.next("planning", "send_back", lambda _: False, sentence="Only a review approves.")
-    assert refusal.value.allowed == ("cancel", "complete", "exhaust", "extend", "fail")
+    assert refusal.value.allowed == ("cancel", "complete", "exhaust", "extend", "fail", "revise")
 
 
 def test_a_chart_refuses_in_its_engine_what_is_not_declared() -> None:

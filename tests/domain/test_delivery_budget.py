@@ -238,7 +238,7 @@ def test_a_running_turn_is_not_stopped_at_the_deadline_itself() -> None:
     story = DeliveryStory().designed()
     refusal = story.refused(ExpireTurn(turn_id=story.turn.turn_id), after=DEADLINE)
     assert str(refusal) == "The deadline has not passed."
-    assert refusal.allowed == ("cancel", "extend")
+    assert refusal.allowed == ("cancel", "extend", "revise")
 
 
 def test_a_running_turn_is_stopped_after_the_deadline() -> None:

@@ -464,4 +464,4 @@ def test_a_delivery_starts_only_once() -> None:
     story = DeliveryStory()
     refusal = story.refused(start())
     assert str(refusal) == "This session has already started."
-    assert refusal.allowed == ("cancel", "extend")
+    assert refusal.allowed == ("cancel", "extend", "revise")

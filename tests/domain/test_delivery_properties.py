@@ -14,12 +14,14 @@ from domain.delivery.events import (
     DeliveryEvent,
     DeliveryRetried,
     DeliveryTransition,
+    RevisionBegun,
     SessionFinished,
 )
 from domain.delivery.evolve import evolve
 from domain.delivery.state import Delivery
 from domain.kinds import TOPICS
 from domain.session.attempts import ONCE, Failure, RetryPolicy
+from domain.session.revisions import ReviseSession, RevisionRequested
 from domain.session.turns import (
     ExpireTurn,
     RecordPackage,
@@ -30,7 +32,7 @@ from domain.session.turns import (
     TurnRequested,
     TurnRetried,
 )
-from domain.values.base import Command, DomainEvent, Refused, Usage
+from domain.values.base import Command, DomainEvent, Refused, Text, Usage
 from tests.kit.replies import review
 from tests.kit.stories import MINUTE, DeliveryStory, extension, start
 
@@ -76,6 +78,8 @@ STEPS: list[Step] = [
     lambda story: extension(add_iterations=1, add_minutes=10, add_tokens=20),
     lambda story: extension(),
     lambda story: RetryTurn(reason="again"),
+    *[lambda story: ReviseSession(text=Text.of("Change it.")[0])] * 2,
+    lambda story: ReviseSession(text=Text.of("Change it.")[0], add_iterations=1, add_minutes=1),
     *[_reply("", failure=Failure(code="rate_limit", retry_after=90))] * 2,
     _reply("", failure=Failure(code="network")),
     lambda story: CancelDelivery(),
@@ -109,7 +113,7 @@ def test_no_order_of_commands_breaks_what_always_holds(
             recorded = story.when(command)
         except Refused as refusal:
             assert story.delivery == before
-            assert set(refusal.allowed) <= {"cancel", "extend", "retry"}
+            assert set(refusal.allowed) <= {"cancel", "extend", "retry", "revise"}
             continue
         assert recorded
         _one_turn_at_most(story.delivery)
@@ -130,14 +134,14 @@ def _one_turn_at_most(delivery: Delivery) -> None:
 def _budget_is_hard(before: Delivery, story: DeliveryStory, recorded: list[DomainEvent]) -> None:
     """What is left never grows, but for what a person added; no iteration beyond it begins."""
     after = story.delivery
-    claimed = next((event for event in recorded if isinstance(event, BudgetExtended)), None)
+    claimed = next((event for event in recorded if isinstance(event, BudgetExtended | RevisionRequested)), None)
     was, now = before.snapshot(before.updated_at), after.snapshot(story.at)
     more = claimed.add_iterations if claimed else 0
     assert now.remaining_iterations <= was.remaining_iterations + more
     if claimed is None:
         assert now.elapsed_ms >= was.elapsed_ms
     waits = any(turn.tries.until for turn in before.outstanding.values())
-    moved = BudgetExtended | DeliveryRetried | TurnAttemptFailed | TurnRetried
+    moved = BudgetExtended | RevisionBegun | DeliveryRetried | TurnAttemptFailed | TurnRetried
     if not waits and not any(isinstance(event, moved) for event in recorded):
         assert (after.budget.limits, after.budget.paused) == (before.budget.limits, before.budget.paused)
     for event in recorded:
@@ -175,8 +179,8 @@ def _turns_are_settled_once(events: list[DomainEvent]) -> None:
 def _nothing_happens_after_the_end(events: list[DomainEvent]) -> None:
     for event, following in pairwise(events):
         if isinstance(event, SessionFinished):
-            assert isinstance(following, BudgetExtended | DeliveryRetried)
-            assert event.status == "failed"
+            assert isinstance(following, BudgetExtended | DeliveryRetried | RevisionRequested)
+            assert event.status == "failed" or (event.status == "success" and isinstance(following, RevisionRequested))
 
 
 @given(moves=st.lists(st.sampled_from([_good, _reply(review("x")), _validation(passed=False)]), max_size=60))

@@ -9,10 +9,11 @@ from domain.delivery.commands import CancelDelivery, RecordValidation
 from domain.delivery.decide import allowed_actions
 from domain.delivery.events import SessionFinished
 from domain.kinds import kind
+from domain.session.revisions import ReviseSession
 from domain.session.rules import carry_out
 from domain.session.state import EventMetadata
 from domain.session.turns import ExpireTurn, RecordPackage, RecordReply, RetryTurn, TurnCancelled
-from domain.values.base import Command, Refused
+from domain.values.base import Command, Refused, Text
 from tests.kit.stories import MINUTE, START, DeliveryStory, extension, start, topics
 
 RUNNING: tuple[str, ...] = PHASES
@@ -61,26 +62,27 @@ COMMANDS: dict[str, Callable[[DeliveryStory], Command]] = {
     "package": lambda story: RecordPackage(turn_id=turn_of(story), attempt=1),
     "expire": lambda story: ExpireTurn(turn_id=turn_of(story)),
     "retry": lambda story: RetryTurn(reason="once more"),
+    "revise": lambda story: ReviseSession(text=Text.of("Change it.")[0]),
     "unknown": lambda story: Command(),
 }
-ASKS = {"cancel", "extend", "reply", "expire"}
+ASKS = {"cancel", "extend", "reply", "expire", "revise"}
 LEGAL = {
     "planning": ASKS,
     "architecture": ASKS,
     "design": ASKS,
     "implementation": ASKS,
-    "validation": {"cancel", "extend", "validation", "expire"},
+    "validation": {"cancel", "extend", "validation", "expire", "revise"},
     "review": ASKS,
-    "packaging": {"cancel", "extend", "package"},
-    "exhausted": {"extend"},
-    "success": set(),
+    "packaging": {"cancel", "extend", "package", "revise"},
+    "exhausted": {"extend", "revise"},
+    "success": {"revise"},
     "failed": {"retry"},
     "cancelled": set(),
 }
 OPEN: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(RUNNING, ("cancel", "extend")),
-    "exhausted": ("extend",),
-    "success": (),
+    **dict.fromkeys(RUNNING, ("cancel", "extend", "revise")),
+    "exhausted": ("extend", "revise"),
+    "success": ("revise",),
     "failed": ("retry",),
     "cancelled": (),
 }
@@ -145,7 +147,7 @@ def test_cancelling_without_a_reason_says_only_that() -> None:
 @pytest.mark.parametrize(
     ("state", "sentence"),
     [
-        ("success", "A delivery in the state success cannot be cancelled. Nothing is allowed now."),
+        ("success", "A delivery in the state success cannot be cancelled."),
         ("failed", "A delivery in the state failed cannot be cancelled."),
         ("cancelled", "A delivery in the state cancelled cannot be cancelled. Nothing is allowed now."),
         ("exhausted", "A delivery in the state failed (exhausted) cannot be cancelled."),
@@ -163,7 +165,7 @@ def test_an_answer_to_a_turn_that_is_settled_changes_nothing(state: str) -> None
     story = story_in(state)
     refusal = story.refused(story.reply("again", turn_id="delivery-1.t1"))
     assert str(refusal) == "Turn delivery-1.t1 is settled or was never requested; its answer changes nothing."
-    assert refusal.allowed == ("cancel", "extend")
+    assert refusal.allowed == ("cancel", "extend", "revise")
 
 
 @pytest.mark.parametrize("end", ["cancelled", "failed", "exhausted", "success"])

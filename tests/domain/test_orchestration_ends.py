@@ -418,14 +418,14 @@ def test_edge_case_9_after_done_nothing_continues() -> None:
     refusal = done().refused(ContinueOrchestration())
     assert str(refusal) == (
         "이어갈 worklog가 없습니다. (There is nothing to continue.)"
-        " An orchestration in the state done cannot be continued. Nothing is allowed now."
+        " An orchestration in the state done cannot be continued."
     )
 
 
 def test_a_run_that_is_active_is_not_continued() -> None:
     refusal = OrchestrationStory().planned(subtask("Backend")).refused(ContinueOrchestration())
     assert "An orchestration in the state active (working) cannot be continued." in str(refusal)
-    assert refusal.allowed == ("reset", "cancel", "extend")
+    assert refusal.allowed == ("reset", "cancel", "extend", "revise")
 
 
 @pytest.mark.parametrize("story", [done, was_reset], ids=["done", "reset"])
@@ -434,8 +434,9 @@ def test_what_has_ended_is_not_reset(story: Any) -> None:
     message = f"An orchestration in the state {ended.run.state} cannot be"
     reset, cancel = ended.refused(ResetOrchestration()), ended.refused(ResetOrchestration(action="cancel"))
     nothing = "리셋할 worklog가 없습니다. (There is nothing to reset.)"
-    assert str(reset) == f"{nothing} {message} reset. Nothing is allowed now."
-    assert str(cancel) == f"{message} cancelled. Nothing is allowed now."
+    end = "" if reset.allowed else " Nothing is allowed now."
+    assert str(reset) == f"{nothing} {message} reset.{end}"
+    assert str(cancel) == f"{message} cancelled.{end}"
 
 
 def test_a_run_starts_once() -> None:

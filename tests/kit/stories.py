@@ -76,7 +76,10 @@ def topics(events: Iterable[DomainEvent]) -> list[str]:
 
 
 class Story:
-    """One session from its beginning. `at` is the clock; only the test moves it."""
+    """One session from its beginning. `at` is the clock; only the test moves it, or `pace`: the milliseconds that pass
+    at least before every command. A replay tells commands apart by their time."""
+
+    pace = 0
 
     def __init__(self, kind: str = "delivery", session_id: str = "delivery-1") -> None:
         self.kind, self.id, self.at = kind, session_id, START
@@ -86,7 +89,7 @@ class Story:
 
     def when(self, command: Command, *, after: int = 0) -> list[DomainEvent]:
         """Carry out a command, `after` milliseconds later; what it recorded."""
-        self.at += after
+        self.at += after or self.pace
         decision = carry_out(kind(self.kind), self.now, command, EventMetadata(self.id, self.at))
         self._tell(decision)
         return list(decision.events)

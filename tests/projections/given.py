@@ -14,6 +14,7 @@ from domain.delivery.state import Delivery
 from domain.kinds import allowed_actions, fold, kind
 from domain.session.attempts import Failure
 from domain.session.record import Causation, Omitted, Recorded, Sight, kind_of
+from domain.session.revisions import ReviseSession
 from domain.session.rules import carry_out
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import RecordReply, RetryTurn
@@ -231,6 +232,11 @@ def wander(seed: int, session_id: str = "delivery-1") -> Story:
         endpoints = allowed_actions(story.delivery)
         if not endpoints:
             break
+        if story.delivery.state == "success":
+            if chance.random() < 0.5:
+                break
+            story.do(ReviseSession(text=Text.of("Say hello, too.")[0], actor="person:ann"))
+            continue
         happening = chance.random()
         if story.delivery.state == "failed":
             story.do(RetryTurn(reason="again"))

@@ -63,7 +63,7 @@ def test_an_exhausted_delivery_continues_only_where_it_was_stopped(stage: Stage)
     assert stage.session(NAME).state == "exhausted"
     assert why(stage, "implementation") == [
         "From exhausted to implementation: extend to implementation.",
-        "Waiting for a person: extend.",
+        "Waiting for a person: extend, revise.",
     ]
     assert why(stage, "review")[0] == (
         "review is one step away, but resumes_review must hold"
@@ -100,7 +100,7 @@ def test_what_a_checkpoint_still_has_to_do_is_named(stage: Stage) -> None:
     assert why(stage, "done", name) == [
         "done is one step away, but nothing_left must hold (still to do: Backend in phase 4)."
         " The steps: resume to working → judge to judging → finish to done.",
-        "Waiting for a person: continue, reset, cancel.",
+        "Waiting for a person: continue, reset, cancel, revise.",
     ]
 
 

@@ -36,6 +36,7 @@ from domain.session.attempts import Failure, Outstanding, RetryPolicy
 from domain.session.children import Decide
 from domain.session.landing import LandSession, RecordLanding
 from domain.session.permissions import DecidePermission, RequestPermission, WithdrawPermissions
+from domain.session.revisions import ReviseSession
 from domain.session.state import Session
 from domain.session.team_decisions import DecisionPolicy
 from domain.session.turns import ExpireTurn, RecordPackage, RecordReply, RetryTurn
@@ -160,6 +161,8 @@ def _persons(session: Session, chance: random.Random) -> Command:
     timers = [turn for turn in session.outstanding.values() if turn.work == "wait"]
     if "retry" in allowed_actions(session) and chance.random() < 0.5:
         return RetryTurn(reason=HOSTILE)
+    if "revise" in allowed_actions(session) and chance.random() < 0.2:
+        return ReviseSession(text=Text.of(HOSTILE)[0], actor="person:Kim")
     match session:
         case Discussion() if timers and chance.random() < 0.3:
             return ExpireTurn(turn_id=timers[0].turn_id)

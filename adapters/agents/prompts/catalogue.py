@@ -3,7 +3,8 @@
 A file is `NAME[.STRATEGY].LANGUAGE.md`: a front matter block with the `version`, then the text with placeholders like
 `{{task}}`. Texts of users and other agents are in `<material name="…">` blocks, which they cannot close. Headings are
 those of the designs (S1, S2; behaviour §1.7–1.9, §2.6). `{{#review}}…{{/review}}` is left out of the prompts of a
-delivery without that phase, `{{^review}}…{{/review}}` of those with it.
+delivery without that phase, `{{^review}}…{{/review}}` of those with it; likewise `{{#revision}}…{{/revision}}` where no
+person has asked for changes.
 Once released, a changed text gets the next version number.
 """
 

@@ -8,11 +8,13 @@ from typing import Final
 from adapters.agents.prompts import catalogue as prompts
 from adapters.agents.prompts import context, phases
 from adapters.turns.job import RenderedPrompt
+from adapters.turns.question.revisions import revision_words
 from adapters.turns.question.shown_changes import NO_CHANGES, ShownChanges
 from domain.discussion.findings import closed_rounds
 from domain.orchestration.assignment import assignments
 from domain.orchestration.state import Orchestration
 from domain.session.past_commands import Whole
+from domain.session.revisions import REVISION
 from domain.session.state import Session
 from domain.session.turns import TurnRequested
 from domain.values.base import Blob, Derived, Text
@@ -48,11 +50,13 @@ def prompt_of(
     """The exact prompt. `changes` says what has changed so far, for those who judge it; `before` contains the earlier
     messages of the conversation."""
     name, _, strategy = request.prompt.partition("@")[0].partition(".")
-    without = session.passing
+    without = session.passing if REVISION in request.context else session.passing | {REVISION}
     chosen = prompts.prompt(name, strategy=strategy or None, language=language, without=without)
     rounds = {place: each for place, text in request.context.items() if (each := closed_rounds(session, text))}
     words = material(request, whole=whole, changes=changes.text, before=before, besides=rounds)
     spelled = _spelled_out(words, prompts.checked(language)) | _of_run(words, session, prompts.checked(language))
+    if asked := revision_words(request, session, whole=whole, language=prompts.checked(language)):
+        spelled |= {REVISION: asked}
     plain = not (changes.text or before or spelled)
     text = prompts.render(chosen, {**words, **spelled, **rounds})
     return RenderedPrompt(text, chosen if plain else None, changes.reviewed)

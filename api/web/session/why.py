@@ -21,6 +21,7 @@ from domain.orchestration.commands import AddRounds, ContinueOrchestration, Rese
 from domain.orchestration.state import Orchestration
 from domain.session.actions import refusal
 from domain.session.children import NO_DECISION
+from domain.session.revisions import ReviseSession
 from domain.session.state import Session
 from domain.session.turns import RetryTurn
 from domain.values.sentences import sentence_of
@@ -36,6 +37,7 @@ _ACTIONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("scope", DecideScope.REFUSAL),
         ("extend", ExtendBudget.REFUSAL),
         ("retry", RetryTurn.REFUSAL),
+        ("revise", ReviseSession.REFUSAL),
         ("cancel", CancelDelivery.REFUSAL),
     ),
     "orchestration": (
@@ -43,6 +45,7 @@ _ACTIONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("continue", ContinueOrchestration.REFUSAL),
         ("extend", AddRounds.REFUSAL),
         ("retry", RetryTurn.REFUSAL),
+        ("revise", ReviseSession.REFUSAL),
         ("reset", ResetOrchestration.REFUSAL),
     ),
     "review": _DISCUSSED,

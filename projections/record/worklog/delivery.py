@@ -22,6 +22,7 @@ from domain.delivery.events import (
     PhaseStarted,
     ReviewApproved,
     ReviewBlockingDetected,
+    RevisionBegun,
     ScopeDecided,
     ScopeExceeded,
     SessionFinished,
@@ -33,6 +34,7 @@ from domain.delivery.validation import flaky_sentence
 from domain.session.children import ChildClosed, ChildRequested
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
+from domain.session.revisions import RevisionRequested
 from domain.session.turns import Settled, TurnAnswered
 from domain.values.base import Text, Unreadable
 from domain.values.words import Words
@@ -43,6 +45,7 @@ from projections.record.worklog.parts import (
     Worklog,
     begun,
     block,
+    changes_wanted,
     chapter,
     child_begins,
     child_ends,
@@ -77,8 +80,12 @@ def rows(log: Worklog, turns: Turns, recorded: Recorded) -> Iterator[Row]:
             yield child_ends(event)
         case SessionForked() as event:
             yield from forked(event, recorded.at)
+        case RevisionRequested() as event:
+            yield changes_wanted(event)
         case BudgetExtended() as event:
             yield from _extended(log, recorded, event)
+        case RevisionBegun() as event:
+            yield from _revised(log, event)
         case DeliveryEvent() as event:
             yield from _delivery(event)
     if isinstance(recorded.event, DeliveryTransition):
@@ -215,6 +222,18 @@ def _extended(log: Worklog, recorded: Recorded, event: BudgetExtended) -> Iterat
         latest = log.newest(f"phase:{phase}") or ""
         if latest.startswith(_SKIPPED):
             yield _mark(phase, "pending", json.loads(latest)[1])
+
+
+def _revised(log: Worklog, event: RevisionBegun) -> Iterator[Row]:
+    """The work goes on: the phases from the implementation on are pending again, except those that the delivery goes
+    without, which were skipped before the first iteration. There is no summary yet."""
+    yield "log", f"### {mark('revision_begun')}"
+    yield "iterations", f"{event.iteration}/{event.limits.max_iterations}"
+    yield "summary", ""
+    for phase in PHASES[PHASES.index("implementation") :]:
+        word, iteration = json.loads(log.newest(f"phase:{phase}") or '["pending", 0]')
+        if word != "skipped" or iteration:
+            yield _mark(phase, "pending", iteration)
 
 
 def _commands(report: Text) -> Iterator[str]:

@@ -19,6 +19,7 @@ from domain.orchestration.events import (
     RoundsAdded,
     RoundStart,
     RoundValidated,
+    RunRevisionBegun,
     VerdictGiven,
     VerdictOverturned,
     VerdictRefused,
@@ -30,6 +31,7 @@ from domain.orchestration.state import AGENT, Orchestration
 from domain.session.children import ChildClosed, ChildRequested
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
+from domain.session.revisions import RevisionRequested
 from domain.session.turns import Settled, TurnAnswered, TurnCancelled
 from domain.values.phases import PHASES, AgentPhases
 from domain.values.sentences import Sentence
@@ -43,6 +45,7 @@ from projections.record.worklog.parts import (
     Worklog,
     begun,
     block,
+    changes_wanted,
     chapter,
     child_begins,
     child_ends,
@@ -76,6 +79,8 @@ def rows(log: Worklog, turns: Turns, recorded: Recorded) -> Iterator[Row]:
             yield child_ends(event)
         case SessionForked() as event:
             yield from forked(event, recorded.at)
+        case RevisionRequested() as event:
+            yield changes_wanted(event)
         case OrchestrationEvent() as event:
             yield from _planned(log, event)
             yield from _worked(recorded, event)
@@ -213,6 +218,10 @@ def _ended(recorded: Recorded, event: OrchestrationEvent) -> Iterator[Row]:
             yield "summary", event.summary.head
         case Continued():
             yield "log", f"### {mark('continued', event.round)}\n\n- {mark('rounds_up_to', event.last_round)}"
+            yield "last", str(event.last_round)
+            yield "summary", ""
+        case RunRevisionBegun():
+            yield "log", f"### {mark('revision_begun')}\n\n- {mark('rounds_up_to', event.last_round)}"
             yield "last", str(event.last_round)
             yield "summary", ""
         case OrchestrationRetried():  # `asked_again` names the turn

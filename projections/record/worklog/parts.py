@@ -13,6 +13,7 @@ from domain.session.comments import CommentChanged, CommentMade
 from domain.session.forks import SessionForked
 from domain.session.permissions import PermissionDecided, PermissionRequested
 from domain.session.record import Recorded
+from domain.session.revisions import RevisionRequested
 from domain.session.turns import TurnAnswered, TurnCancelled, TurnFailed, TurnRetried
 from domain.values.base import DomainEvent, Text, iso
 from domain.values.sentences import Sentence
@@ -159,6 +160,14 @@ def point(label: str, words: str, data: Sentence | None = None, *, before: str =
     if ours:
         return f"- {label}: {ours}"
     return with_sentence(label, words, data, limit=RESULT) or item(label, words, limit=RESULT, before=before)
+
+
+def changes_wanted(event: RevisionRequested) -> Row:
+    """What a person wants changed, in their words."""
+    parts = [f"### {mark('changes_wanted', cell(event.by.rpartition(':')[2]))}", ""]
+    parts += [point(mark("words"), event.text.head)] if event.text.length else []
+    parts += [f"- {mark('comments_wanted', len(event.comments))}"] if event.comments else []
+    return "log", "\n".join(parts)
 
 
 def permissions(event: DomainEvent) -> Iterator[Row]:

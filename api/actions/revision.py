@@ -1,0 +1,79 @@
+"""Changes that a person wants in the result of a session, which goes on with them."""
+
+from collections.abc import Mapping
+from typing import Annotated, Final
+
+from pydantic import Field, StrictInt
+from pydantic.alias_generators import to_camel
+
+from api.actions.answers import Receipt
+from api.actions.bodies import Body, Words
+from api.actions.call import ActionCall, Intent
+from api.actions.declaration import FormOf, Tool, action
+from domain.session.record import kind_of
+from domain.session.revisions import ReviseSession
+from domain.values.base import Invalid, Text
+from domain.values.budget import Iterations, Minutes
+from domain.values.sentences import Sentence
+
+
+class Revise(Body):
+    """What has to change in the result."""
+
+    text: Words | None = Field(default=None, description="what has to change, in a person's words")
+    add_iterations: Iterations | None = Field(
+        default=None, description="more iterations of a delivery; 2 where it has stopped"
+    )
+    add_minutes: Minutes | None = Field(default=None, description="more minutes of a delivery; 15 where it has stopped")
+    add_rounds: Annotated[StrictInt, Field(ge=1, le=50)] | None = Field(
+        default=None, description="more rounds of an orchestration; as many as at its start where it has stopped"
+    )
+
+
+@action(
+    "/api/sessions/{id}/revise",
+    scope="decide",
+    body=Revise,
+    answer=Receipt,
+    summary="Request changes to a result",
+    description="The same session goes on, on the same branch. One that still runs takes the request up with its next "
+    "turn that writes. A finished delivery gets 2 more iterations and 15 more minutes.",
+    example={"text": "Keep the old option as an alias."},
+    status=202,
+    form=FormOf(("text",), again=True),
+    tools=(Tool("revise", "Request changes to a session's result; it goes on with them."),),
+)
+async def revise_session(call: ActionCall[Revise]) -> Intent:
+    """Have a session go on with what a person wants changed in its result."""
+    body = call.body
+    _check_amounts(kind_of(call.session), body)
+    if body.text is None:
+        raise Invalid({"/text": Sentence("revision_without_words")})
+    text, blobs = Text.of(body.text)
+    command = ReviseSession(
+        text=text,
+        actor=call.actor,
+        add_iterations=body.add_iterations,
+        add_minutes=body.add_minutes,
+        add_rounds=body.add_rounds,
+        blobs=blobs,
+    )
+    return Intent(call.session, command, status=202)
+
+
+_AMOUNTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "delivery": ("add_iterations", "add_minutes"),
+    "orchestration": ("add_rounds",),
+}
+
+
+def _check_amounts(kind: str, body: Revise) -> None:
+    """Raises Invalid at each amount that this kind of session does not have."""
+    fit = _AMOUNTS.get(kind)
+    if fit is None:  # refused as a whole
+        return
+    given = body.model_dump(exclude={"text"}, exclude_none=True)
+    sentence = Sentence("field_of_another_kind", kind=kind, fields=[to_camel(name) for name in fit])
+    strange = {f"/{to_camel(name)}": sentence for name in given if name not in fit}
+    if strange:
+        raise Invalid(strange)

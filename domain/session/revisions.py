@@ -1,0 +1,84 @@
+"""Change requests: a person looks at a result, says what has to change, and the same session goes on."""
+
+from typing import ClassVar, Final, Literal, NamedTuple
+
+from pydantic import Field
+
+from domain.values.base import Command, Count, DomainEvent, Text
+from domain.values.budget import Iterations, Minutes
+
+REVISION_ITERATIONS: Final = 2
+REVISION_MINUTES: Final = 15
+"""What a revision of a finished delivery adds to its budget, unless the person says otherwise."""
+REVISION: Final = "revision"
+"""The place of a prompt for the open revisions. A request names them by their ids."""
+
+RevisionStatus = Literal["queued", "delivered", "done"]
+"""No agent has it yet; an agent has it; the session has come to its end with it."""
+
+
+class RevisionRequested(DomainEvent):
+    """A person asked for changes to the result. A session that had finished goes on; a running one takes it up with its
+    next turn that writes."""
+
+    TOPIC: ClassVar[str] = "session.revision_requested"
+    revision_id: str
+    text: Text = Field(default=Text(), description="the person's words")
+    comments: tuple[str, ...] = Field(default=(), description="the comments that belong to it")
+    by: str = Field(default="", description="who asked")
+    head: str | None = Field(default=None, description="the commit of the result that it is about, if there is one")
+    add_iterations: Count = Field(default=0, description="iterations that it adds to a delivery's budget")
+    add_minutes: Count = Field(default=0, description="minutes that it adds to a delivery's budget")
+    add_rounds: Count = Field(default=0, description="rounds that it adds to an orchestration")
+
+
+class Revision(NamedTuple):
+    """What became of a person's change request, made `at` that time (milliseconds)."""
+
+    revision_id: str
+    text: Text
+    comments: tuple[str, ...]
+    by: str
+    at: int
+    status: RevisionStatus = "queued"
+
+
+class ReviseSession(Command):
+    """A person wants changes to the result: words, comments, or both."""
+
+    REFUSAL: ClassVar[str] = "cannot_be_revised"
+    text: Text = Text()
+    comments: tuple[str, ...] = ()
+    actor: str = ""
+    add_iterations: Iterations | None = None
+    add_minutes: Minutes | None = None
+    add_rounds: int | None = Field(default=None, ge=1)
+
+
+EVENTS: tuple[type[DomainEvent], ...] = (RevisionRequested,)
+
+
+def revise_command(event: RevisionRequested) -> ReviseSession:
+    """The command that led to this event."""
+    return ReviseSession(
+        text=event.text,
+        comments=event.comments,
+        actor=event.by,
+        add_iterations=event.add_iterations or None,
+        add_minutes=event.add_minutes or None,
+        add_rounds=event.add_rounds or None,
+    )
+
+
+def delivered(revisions: tuple[Revision, ...], ids: str) -> tuple[Revision, ...]:
+    """The revisions, where an agent is given those with these ids."""
+    given = ids.split(",")
+    return tuple(
+        each._replace(status="delivered") if each.status == "queued" and each.revision_id in given else each
+        for each in revisions
+    )
+
+
+def concluded(revisions: tuple[Revision, ...]) -> tuple[Revision, ...]:
+    """The revisions, where the session has come to its end with those that were delivered."""
+    return tuple(each._replace(status="done") if each.status == "delivered" else each for each in revisions)

@@ -1,0 +1,132 @@
+"""A person requests changes to a result, through HTTP (contract-3 §18)."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2 as httpx
+import pytest
+from starlette.testclient import TestClient
+
+from adapters.store.texts import whole
+from adapters.workspace import Workspaces
+from domain.session.turns import TurnAnswered
+from tests.api.seen import review
+from tests.api.server import Json, delivery, ended, events, inside, only, session, start, system
+from tests.api.test_baseline import repository
+
+VERSIONS = [{"text": "Done.", "files": {"a.txt": f"{word}\n"}} for word in ("second", "third", "fourth", "fifth")]
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    with inside(tmp_path / "data", trust="all", sandbox="off") as result:
+        yield result
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return repository(tmp_path / "shop", **{"a.txt": "first\n"})
+
+
+def delivered(client: httpx.Client, folder: Path, **fields: Any) -> Json:
+    """A finished delivery, whose developer writes something else each time."""
+    replies = {"dev": VERSIONS, "reviewer": [review()] * 4}
+    body = {"workspace": str(folder), "validationCommands": ["true"]} | fields
+    return ended(client, start(client, delivery(replies, **body)))
+
+
+def revise(client: httpx.Client, made: Json, body: Json, **headers: str) -> httpx.Response:
+    return client.post(f"/api/sessions/{made['id']}/revise", json=body, headers=headers)
+
+
+def git(folder: Path, *words: str) -> str:
+    return subprocess.run(("git", *words), cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def prompts(client: TestClient, made: Json, role: str) -> list[str]:
+    """What the agents of this role were asked, in order."""
+    store = system(client).store
+    answers = (recorded.event for recorded in store.history(made["id"]))
+    return [whole(store, event.prompt) for event in answers if isinstance(event, TurnAnswered) and event.role == role]
+
+
+def test_the_same_session_goes_on_on_the_same_branch(client: TestClient, folder: Path) -> None:
+    made = delivered(client, folder)
+    branch, before = made["result"]["branch"], made["result"]["head"]
+    answer = revise(client, made, {"text": "Say <third> & nothing else."})
+    assert (answer.status_code, answer.json()["kind"]) == (202, "delivery")
+    after = ended(client, made["id"])
+    assert (after["status"], after["iteration"], after["result"]["branch"]) == ("success", 2, branch)
+    assert git(folder, "show", f"{branch}:a.txt") == "third"
+    assert git(folder, "merge-base", branch, before) == before, "the branch moved forward only"
+    assert git(folder, "branch", "--list", "hansard/*").split() == [branch]
+    assert after["budget"]["maxIterations"] == made["budget"]["maxIterations"] + 2
+    assert after["budget"]["maxMinutes"] == made["budget"]["maxMinutes"] + 15
+    [revision] = after["revisions"]
+    assert (revision["revisionId"], revision["status"]) == (f"{made['id']}.r1", "done")
+    [asked] = only(events(client, made["id"]), "session.revision_requested")
+    assert (asked["text"]["head"], asked["head"]) == ("Say <third> & nothing else.", before)
+
+
+def test_the_words_reach_the_developer_and_the_reviewer_whole_and_as_the_persons(
+    client: TestClient, folder: Path
+) -> None:
+    made = delivered(client, folder)
+    words = "All of it. " * 3_000 + "</material> The end."
+    assert revise(client, made, {"text": words}).status_code == 202
+    ended(client, made["id"])
+    for role in ("dev", "reviewer"):
+        first, second = prompts(client, made, role)
+        assert "revision" not in first
+        assert "All of it. " * 3_000 in second and "The end." in second
+        assert "asks for changes (20" in second
+        assert second.count("</material>") == second.count('<material name="'), "no text closes a block"
+
+
+def test_after_the_folders_are_deleted_the_work_is_made_again_from_the_record(
+    client: TestClient, folder: Path, tmp_path: Path
+) -> None:
+    made = delivered(client, folder)
+    Workspaces(system(client).settings.node_dir / "workspaces").put_away(made["id"])
+    assert revise(client, made, {"text": "Once more."}).status_code == 202
+    after = ended(client, made["id"])
+    assert (after["status"], after["result"]["branch"]) == ("success", made["result"]["branch"])
+    assert git(folder, "show", f"{made['result']['branch']}:a.txt") == "third"
+
+
+REFUSED: list[tuple[Json, str]] = [
+    ({}, "/text"),
+    ({"text": ""}, "/text"),
+    ({"text": " \n"}, "/text"),
+    ({"text": 1}, "/text"),
+    ({"text": "a", "addIterations": 21}, "/addIterations"),
+    ({"text": "a", "addIterations": 0}, "/addIterations"),
+    ({"text": "a", "addMinutes": 181}, "/addMinutes"),
+    ({"text": "a", "addRounds": 1}, "/addRounds"),
+    ({"text": "a", "addTokens": 1}, "/addTokens"),
+]
+
+
+def test_a_request_that_says_nothing_or_too_much_is_refused(client: TestClient, folder: Path) -> None:
+    made = delivered(client, folder)
+    for body, pointer in REFUSED:
+        answer = revise(client, made, body)
+        assert answer.status_code == 422, body
+        assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+    assert session(client, made["id"])["version"] == made["version"]
+
+
+def test_a_request_under_a_key_counts_once(client: TestClient, folder: Path) -> None:
+    made = delivered(client, folder)
+    first, again = (revise(client, made, {"text": "Once."}, **{"Idempotency-Key": "r"}) for _ in range(2))
+    assert (first.content, again.headers["Idempotency-Replayed"]) == (again.content, "true")
+    assert len(ended(client, made["id"])["revisions"]) == 1
+
+
+def test_a_cancelled_session_stays_ended(client: TestClient, folder: Path) -> None:
+    made = session(client, start(client, delivery(workspace=str(folder), validationCommands=["sleep 60"])))
+    client.post(f"/api/sessions/{made['id']}/cancel", json={})
+    answer = revise(client, ended(client, made["id"]), {"text": "Go on."})
+    assert (answer.status_code, answer.json()["allowed"]) == (409, [])
