@@ -212,9 +212,12 @@ def _evolve_delivery(row: SessionRow, recorded: Recorded, event: delivery.Delive
         case delivery.ScopeRequested():
             row.wait(waits.scope(), recorded)
             row.request_id, row.summary = event.request_id, shortened("\n".join(event.paths), HEAD)
-        case delivery.BudgetExtended() | delivery.RevisionBegun():
+        case delivery.BudgetExtended():
             row.max_iterations = event.limits.max_iterations
             row.go_on()
+        case delivery.RevisionBegun():
+            row.max_iterations, row.phase = event.limits.max_iterations, "implementation"
+            row.revise()
         case delivery.SessionFinished(state="failed"):
             row.wait(waits.failed(event.code or row.cause), recorded)
             words = event.final_summary if event.code else row.last_error or event.final_summary
@@ -226,7 +229,7 @@ def _evolve_delivery(row: SessionRow, recorded: Recorded, event: delivery.Delive
             row.go_on()
 
 
-_RETRIED: Final = frozenset({"turn_failed", "plan_invalid", *_UNREADY})
+_RETRIED: Final = frozenset({"turn_failed", "agent_failed", "plan_invalid", *_UNREADY})
 """The reasons of a run that stopped because of something that can be repeated."""
 
 
@@ -245,8 +248,11 @@ def _evolve_orchestration(row: SessionRow, recorded: Recorded, event: orchestrat
             row.summary = shortened(event.summary.head, HEAD)
         case orchestration.Completed():
             row.fail(None)
-        case orchestration.Continued() | orchestration.RoundsAdded() | orchestration.RunRevisionBegun():
+        case orchestration.Continued() | orchestration.RoundsAdded():
             row.max_rounds = row.last_round = event.last_round
+        case orchestration.RunRevisionBegun():
+            row.max_rounds = row.last_round = event.last_round
+            row.revise()
 
 
 def _evolve_discussion(row: SessionRow, recorded: Recorded, event: discussion.DiscussionEvent) -> None:
@@ -311,5 +317,5 @@ OVERVIEW: Final = Projection(
     tables=("overview", "overview_labels", "overview_turns", "overview_questions"),
     schema=SCHEMA,
     apply=apply,
-    version=23,
+    version=24,
 )

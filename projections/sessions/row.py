@@ -106,6 +106,14 @@ class SessionRow:
         """The last error, or that there is none any more."""
         self.last_error, self.last_error_sentence = error and str(error), packed(error)
 
+    def revise(self) -> None:
+        """The session goes on with what a person wants changed: how it ended, and that its result landed, is over."""
+        self.go_on()
+        self.fail(None)
+        self.ended_by = self.ended_words = self.choice = self.ended_as = None
+        if self.landing is not None and json.loads(self.landing)["status"] == "landed":
+            self.landing = None
+
     def go_on(self) -> None:
         """The session no longer waits for a person."""
         self.waits_for = self.cause = self.waiting = self.since = self.choices = self.summary = None

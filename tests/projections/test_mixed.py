@@ -11,6 +11,7 @@ import pytest
 from adapters.store.sqlite.views import SqliteViews
 from domain.kinds import KINDS, TOPICS, fold
 from domain.orchestration.state import Orchestration
+from domain.session.landing import LANDABLE
 from domain.session.record import Recorded
 from domain.session.state import Session
 from domain.session.summary import summary_of
@@ -184,6 +185,7 @@ def test_the_inbox_lists_exactly_what_is_waiting(walk: Walk) -> None:
             session.id: session.version
             for session in sessions.values()
             if session.questions
+            or (session.unlanded is not None and session.status in LANDABLE)
             or ((session.state in WAITING or session.state == "failed") and not _asked_next(step, session))
         }
 

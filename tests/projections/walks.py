@@ -34,7 +34,7 @@ from domain.orchestration.state import Orchestration
 from domain.session.activity import ActivitySummary, ToolUse
 from domain.session.attempts import Failure, Outstanding, RetryPolicy
 from domain.session.children import Decide
-from domain.session.landing import LandSession, RecordLanding
+from domain.session.landing import LANDABLE, LandSession, RecordLanding
 from domain.session.permissions import DecidePermission, RequestPermission, WithdrawPermissions
 from domain.session.revisions import ReviseSession
 from domain.session.state import Session
@@ -77,7 +77,7 @@ def wander(folder: Path, seed: int, steps: int = 80, *, hear: CommitListener = l
     for number in range(steps):
         sessions = stage.sessions()
         open_now = [session for session in sessions if allowed_actions(session)]
-        landing = [session for session in sessions if session not in open_now and _published(session)]
+        landing = [session for session in sessions if session.status in LANDABLE and _published(session)]
         if not open_now:
             _begin(stage, seed, number)
         elif landing and chance.random() < 0.2:
