@@ -185,6 +185,7 @@ def test_the_inbox_lists_exactly_what_is_waiting(walk: Walk) -> None:
             session.id: session.version
             for session in sessions.values()
             if session.questions
+            or getattr(session, "scope_request", None) is not None
             or (session.unlanded is not None and session.status in LANDABLE)
             or ((session.state in WAITING or session.state == "failed") and not _asked_next(step, session))
         }
