@@ -72,8 +72,8 @@ def _check_amounts(kind: str, body: Revise) -> None:
     fit = _AMOUNTS.get(kind)
     if fit is None:  # refused as a whole
         return
-    given = body.model_dump(exclude={"text"}, exclude_none=True)
+    amounts = body.model_dump(exclude={"text"}, exclude_none=True)
     sentence = Sentence("field_of_another_kind", kind=kind, fields=[to_camel(name) for name in fit])
-    strange = {f"/{to_camel(name)}": sentence for name in given if name not in fit}
+    strange = {f"/{to_camel(name)}": sentence for name in amounts if name not in fit}
     if strange:
         raise Invalid(strange)

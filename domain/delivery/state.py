@@ -8,7 +8,7 @@ from domain.delivery.chart import MADE_BY, MATERIAL, PHASES, PLACES, Phase, Phas
 from domain.delivery.validation import BaselineCommand, Preparation, flaky_words, red, weaker_words
 from domain.session import waits
 from domain.session.children import ReviewSettings
-from domain.session.revision_rules import to_judge, to_write
+from domain.session.revisions import to_judge, to_write
 from domain.session.state import Session
 from domain.session.validation import ValidationStep
 from domain.session.workspace import EVERYTHING, PathScope, touched
@@ -205,8 +205,8 @@ def context(delivery: Delivery, phase: Phase) -> dict[str, str | Text]:
     if "feedback" in places:
         values["feedback"] = delivery.feedback
     if phase == "implementation":
-        return values | to_write(delivery)
-    return values | to_judge(delivery) if phase == "review" else values
+        return values | to_write(delivery.revisions)
+    return values | to_judge(delivery.revisions) if phase == "review" else values
 
 
 def _bullets(lines: tuple[str, ...]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from domain.orchestration.state import Orchestration
 from domain.session.decision import Now, ask
-from domain.session.revision_rules import to_write
+from domain.session.revisions import to_write
 from domain.session.turns import Access, TurnRequested
 from domain.session.workspace import undo
 from domain.values.base import Text
@@ -47,5 +47,5 @@ def plan_places(run: Orchestration) -> Places:
 
 
 def _revision_places(run: Orchestration) -> Places:
-    places = to_write(run)
+    places = to_write(run.revisions)
     return {**places, "so_far": run.answered} if places else {}

@@ -25,7 +25,7 @@ from domain.orchestration.state import AGENT, COMMANDS_LANE, Orchestration
 from domain.orchestration.validation import for_agents, for_the_judge, record_baseline, record_round
 from domain.session.attempts import ONCE, Failure
 from domain.session.decision import Events, ask
-from domain.session.revision_rules import to_judge, to_write
+from domain.session.revisions import to_judge, to_write
 from domain.session.shared_steps import headline, request_child
 from domain.session.turns import RecordReply, TurnRequested
 from domain.values.base import Text, Unreadable
@@ -107,7 +107,7 @@ def _assign(now: Run, place: int) -> TurnRequested:
         access="write",
         lane=place + 1,
         phase=str(agent.current_phase),
-        context={**(_fix_places(run, place) if fixing else _work_places(run, place)), **to_write(run)},
+        context={**(_fix_places(run, place) if fixing else _work_places(run, place)), **to_write(run.revisions)},
         round=run.round or None,
     )
 
@@ -158,7 +158,7 @@ def ask_judge(now: Run, prompt: str = "verdict", **more: str | Text) -> TurnRequ
         "results": "\n\n".join(filter(None, (results(run), for_the_judge(run)))),
         "agents": assignments(run),
         "rubric": ",".join(str(phase) for phase in phases),
-        **to_judge(run),
+        **to_judge(run.revisions),
         **more,
     }
     return ask(

@@ -1,12 +1,11 @@
 """The rules for change requests that are the same for every kind of session with a result."""
 
-from collections.abc import Iterable
 from typing import TypeVar
 
 from domain.session.decision import Now
-from domain.session.revisions import REVISION, ReviseSession, RevisionRequested
+from domain.session.revisions import ReviseSession, RevisionRequested
 from domain.session.state import Session
-from domain.values.base import Refused, Text
+from domain.values.base import Refused
 from domain.values.sentences import Sentence
 
 S = TypeVar("S", bound=Session)
@@ -33,18 +32,3 @@ def request_revision(
         add_minutes=minutes,
         add_rounds=rounds,
     )
-
-
-def to_write(session: Session) -> dict[str, str | Text]:
-    """The place of a prompt for an agent that writes: every revision with which the session has not come to its end."""
-    return _place(each.revision_id for each in session.revisions if each.status != "done")
-
-
-def to_judge(session: Session) -> dict[str, str | Text]:
-    """The same for an agent that judges: those that an agent has been given to work on."""
-    return _place(each.revision_id for each in session.revisions if each.status == "delivered")
-
-
-def _place(ids: Iterable[str]) -> dict[str, str | Text]:
-    names = ",".join(ids)
-    return {REVISION: names} if names else {}

@@ -1,5 +1,6 @@
 """Change requests: a person looks at a result, says what has to change, and the same session goes on."""
 
+from collections.abc import Iterable
 from typing import ClassVar, Final, Literal, NamedTuple
 
 from pydantic import Field
@@ -72,9 +73,9 @@ def revise_command(event: RevisionRequested) -> ReviseSession:
 
 def delivered(revisions: tuple[Revision, ...], ids: str) -> tuple[Revision, ...]:
     """The revisions, where an agent is given those with these ids."""
-    given = ids.split(",")
+    names = ids.split(",")
     return tuple(
-        each._replace(status="delivered") if each.status == "queued" and each.revision_id in given else each
+        each._replace(status="delivered") if each.status == "queued" and each.revision_id in names else each
         for each in revisions
     )
 
@@ -82,3 +83,18 @@ def delivered(revisions: tuple[Revision, ...], ids: str) -> tuple[Revision, ...]
 def concluded(revisions: tuple[Revision, ...]) -> tuple[Revision, ...]:
     """The revisions, where the session has come to its end with those that were delivered."""
     return tuple(each._replace(status="done") if each.status == "delivered" else each for each in revisions)
+
+
+def to_write(revisions: Iterable[Revision]) -> dict[str, str | Text]:
+    """The place of a prompt for an agent that writes: every revision with which the session has not come to its end."""
+    return _place(each.revision_id for each in revisions if each.status != "done")
+
+
+def to_judge(revisions: Iterable[Revision]) -> dict[str, str | Text]:
+    """The same for an agent that judges: those that an agent has been given to work on."""
+    return _place(each.revision_id for each in revisions if each.status == "delivered")
+
+
+def _place(ids: Iterable[str]) -> dict[str, str | Text]:
+    names = ",".join(ids)
+    return {REVISION: names} if names else {}

@@ -163,7 +163,7 @@ def _cancelled(places: Places) -> str:
     return _after_colon(sentence["params"]["detail"]) if sentence else ""
 
 
-def _asked(places: Places) -> str:
+def _wanted_words(places: Places) -> str:
     """What a person wants changed: the words, or how many comments."""
     words, comments = (places.data.get("text") or {}).get("head"), places.data.get("comments") or ()
     if words or not comments:
@@ -280,7 +280,7 @@ _COMPUTED: Final[Mapping[str, Callable[[Places], str]]] = {
     "doer": lambda places: _one_line(places.doer),
     "amounts": _amounts,
     "asker": lambda places: str(places.data.get("by") or "").rpartition(":")[2] or places.say("a_person"),
-    "asked": _asked,
+    "asked": _wanted_words,
     "subject": _subject,
     "agents": _agents,
     "choice": _named("choice"),

@@ -55,8 +55,8 @@ def prompt_of(
     rounds = {place: each for place, text in request.context.items() if (each := closed_rounds(session, text))}
     words = material(request, whole=whole, changes=changes.text, before=before, besides=rounds)
     spelled = _spelled_out(words, prompts.checked(language)) | _of_run(words, session, prompts.checked(language))
-    if asked := revision_words(request, session, whole=whole, language=prompts.checked(language)):
-        spelled |= {REVISION: asked}
+    if wishes := revision_words(request, session, whole=whole, language=prompts.checked(language)):
+        spelled |= {REVISION: wishes}
     plain = not (changes.text or before or spelled)
     text = prompts.render(chosen, {**words, **spelled, **rounds})
     return RenderedPrompt(text, chosen if plain else None, changes.reviewed)

@@ -197,11 +197,11 @@ ORCHESTRATION: Final = Diagram(
         Way("pause", ("judging",), "checkpoint", "M276 130V212H222V262", (228, 223)),
         Way("pause", ("reviewing",), "checkpoint", "M398 130V212H222V262"),
         Way("pause", ("direct",), "checkpoint", "M112 33H241V140H276V212H222V262"),
-        Way("finish", ("judging",), "done", "M312 130V262", (318, 250)),
-        Way("finish", ("reviewing",), "done", "M430 130V196H312V262"),
+        Way("finish", ("judging",), "done", "M330 130V262", (336, 250)),
+        Way("finish", ("reviewing",), "done", "M430 130V196H330V262"),
         Way("finish", ("checkpoint",), "done", "M230 277H244"),
         Way("resume", ("checkpoint",), "working", "M196 262V130", (202, 160)),
-        Way("answer", ("planning", "direct"), "done", "M284 228V262", (242, 250)),
+        Way("answer", ("planning", "direct"), "done", "M250 228V262", (254, 250)),
         Way("stop", ("planning", "direct", "working", "judging", "reviewing"), "partial", "M16 228V262", (22, 250)),
         *(
             Way("resume", ("partial",), state, "M102 262V228", (108, 255))
@@ -209,8 +209,8 @@ ORCHESTRATION: Final = Diagram(
         ),
         Way("extend", ("partial",), "working", "M94 262V228", (108, 243)),
         *(Way("retry", ("partial",), state, "M86 262V228") for state in ("planning", "direct", "working", "judging")),
-        Way("revise", ("checkpoint", "partial", "done"), "working", "M348 272H356V228", (360, 242)),
-        Way("revise", ("checkpoint", "partial", "done"), "direct", "M348 272H356V228"),
+        Way("revise", ("checkpoint", "partial", "done"), "working", "M296 292V336H3V228", (130, 332)),
+        Way("revise", ("checkpoint", "partial", "done"), "direct", "M296 292V336H3V228"),
         Way("discard", ACTIVE, "reset", "M414 228V262", (420, 250)),
         Way("discard", ("checkpoint", "partial"), "reset", "M134 292V308H414V292", (368, 320)),
     ),
@@ -220,7 +220,7 @@ ORCHESTRATION: Final = Diagram(
         *_loops("revise", *ACTIVE),
     ),
     zone=(2, 12, 468, 216),
-    height=326,
+    height=342,
 )
 
 
