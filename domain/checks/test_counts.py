@@ -22,7 +22,7 @@ class RunnerCount(Value):
     """The tests that one runner ran."""
 
     runner: str
-    ran: int | None = Field(description="null if some ran, and the runner does not say how many")
+    ran: int | None = Field(default=None, description="null if some ran, and the runner does not say how many")
     skipped: int = 0
     expected_failures: int = Field(default=0, description="tests that are marked as failing and did")
 

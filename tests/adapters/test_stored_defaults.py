@@ -34,19 +34,24 @@ def _models(annotation: Any) -> set[type[BaseModel]]:
     return {annotation} if isinstance(annotation, type) and issubclass(annotation, BaseModel) else set()
 
 
-def defaults() -> dict[str, dict[str, Any]]:
-    """Of each model that events store: the defaults of its fields that are not null, by their names in the log."""
+def stored_models() -> set[type[BaseModel]]:
+    """The events, and the models in them."""
     waiting: list[type[BaseModel]] = list(TOPICS.values())
-    result: dict[str, dict[str, Any]] = {}
     seen: set[type[BaseModel]] = set()
     while waiting:
         model = waiting.pop()
-        if model in seen:
-            continue
-        seen.add(model)
+        if model not in seen:
+            seen.add(model)
+            waiting.extend(each for field in model.model_fields.values() for each in _models(field.annotation))
+    return seen
+
+
+def defaults() -> dict[str, dict[str, Any]]:
+    """Of each model that events store: the defaults of its fields that are not null, by their names in the log."""
+    result: dict[str, dict[str, Any]] = {}
+    for model in stored_models():
         values: dict[str, Any] = {}
         for name, field in model.model_fields.items():
-            waiting.extend(_models(field.annotation))
             if field.is_required() or field.default_factory_takes_validated_data:
                 continue
             if (value := field.get_default(call_default_factory=True)) is not None:
@@ -66,6 +71,17 @@ def test_the_default_of_a_stored_field_never_changes() -> None:
     }
     assert changed == {}, "rows in logs leave these out and mean the first value: give the new meaning a new field"
     assert now == known, "new fields: run python -m tests.adapters.test_stored_defaults"
+
+
+def test_a_stored_field_that_may_be_null_has_a_default() -> None:
+    """A row leaves null out, so that without one the event could not be read again."""
+    wrong = {
+        f"{model.__name__}.{name}"
+        for model in stored_models()
+        for name, field in model.model_fields.items()
+        if field.is_required() and type(None) in typing.get_args(field.annotation)
+    }
+    assert wrong == set()
 
 
 def test_a_row_leaves_out_what_follows_from_the_rest_of_it() -> None:
