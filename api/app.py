@@ -108,4 +108,5 @@ def create_app(
         on_http_exception=errors.on_http_exception,
     )
     app.state.document = Document(COMMANDS, VIEWS)
+    app.state.scopes = {action.verb: action.scope for action in ACTIONS}
     return app

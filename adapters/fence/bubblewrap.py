@@ -24,6 +24,9 @@ _KERNEL: Final = tuple(
     Path("/proc") / name for name in ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr")
 )
 """Kernel settings: root may write them even without capabilities."""
+_NO_NAMESPACES: Final = ("--unshare-user", "--disable-userns")
+"""In a user namespace of its own a program has all capabilities, and with them much more of the kernel can be attacked:
+inside, none can be made."""
 _NEVER_BEGAN: Final = re.compile(r"^bwrap: (?:execvp (?P<program>.*)|[^\n]*): (?P<reason>[^:\n]+)$", re.MULTILINE)
 
 
@@ -46,7 +49,7 @@ class Bubblewrap:
         feeds, calls = [_variables(env)], ["--args", FEED]
         if refused := filter_program():
             feeds, calls = [*feeds, refused], [*calls, "--seccomp", FEED]
-        command = (_program(), *_OWN, *network, *calls, *self._mounts(argv, env), "--chdir", str(cwd), "--", *argv)
+        command = (_program(), *_own(), *network, *calls, *self._mounts(argv, env), "--chdir", str(cwd), "--", *argv)
         # The machine's network includes its abstract sockets; Landlock makes those inaccessible.
         rules = "" if alone or landlock_version() < SCOPING else SCOPED
         return Confined(command, rules, tuple(feeds), carries=True)
@@ -110,14 +113,24 @@ def _absolute(paths: Iterable[Path]) -> tuple[Path, ...]:
 @cache
 def bubblewrap_works() -> bool:
     """True if bubblewrap is installed and this account may use it."""
-    if shutil.which("bwrap") is None:
-        return False
+    return shutil.which("bwrap") is not None and _works(*_own())
+
+
+@cache
+def _own() -> tuple[str, ...]:
+    """The namespaces of every run. Where user namespaces cannot be closed, as before bubblewrap 0.8 or for root in some
+    containers, they stay open."""
+    closed = (*_OWN, *_NO_NAMESPACES)
+    return closed if shutil.which("bwrap") is not None and _works(*closed) else _OWN
+
+
+def _works(*options: str) -> bool:
     mounts = ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev")
+    argv = [_program(), *options, "--unshare-net", *mounts, "true"]
     try:
-        tried = subprocess.run([_program(), *_OWN, "--unshare-net", *mounts, "true"], capture_output=True, timeout=10)
+        return subprocess.run(argv, capture_output=True, timeout=10).returncode == 0
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return tried.returncode == 0
 
 
 def _program() -> str:

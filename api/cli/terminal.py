@@ -42,9 +42,14 @@ def visible(text: str) -> str:
     return _DANGEROUS.sub(lambda match: f"⟦U+{ord(match[0]):04X}⟧", text.replace("\r\n", "\n"))
 
 
+_LIKE_MORE: Final = re.compile(r"""\s[(\[]|[,;]\s|"|^\s|\s$|\s{2}""")
+
+
 def visible_name(name: str) -> str:
-    """A file's name as it is, on one line: an agent may choose one with line breaks in it."""
-    return visible(name).translate(_BREAKS)
+    """A file's name as it is, on one line: an agent may choose one with line breaks in it. A name that could be taken
+    for more than a name, such as `a.py (added) [validation]` or `a.py, b.py`, is in quotes."""
+    shown = visible(name).translate(_BREAKS)
+    return f'"{shown.replace(chr(34), chr(92) + chr(34))}"' if _LIKE_MORE.search(name) else shown
 
 
 def one_line(text: str) -> str:

@@ -25,6 +25,7 @@ HEAD_BYTES: Final = 65_536
 VERSIONS: Final = ("1.0", "1.1")
 METHOD: Final = re.compile(rb"(?:\r\n)?([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?= [^ \r\n]+ HTTP/1\.[01]\r\n)")
 """The method at the start of a request, known or not (RFC 9110 §9.1)."""
+_ABSOLUTE: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://")
 STAND_IN: Final = b"DELETE"
 """A method that the parser reads and no address takes."""
 LINGER_SECONDS: Final = 0.5
@@ -135,11 +136,25 @@ class HttpProtocol(HttpToolsProtocol):
             raise ValueError("too long a head")
         if version not in VERSIONS or hosts > 1 or (version == "1.1" and not hosts):
             raise ValueError("another version, or not one name of ours")
+        if _ABSOLUTE.match(self.url):
+            self._heed_target()
         super().on_headers_complete()
         if self._method is not None:
             self.scope["method"], self._method = self._method, None
         if version == "1.0":
             self.cycle.__class__ = _Unchunked
+
+    def _heed_target(self) -> None:
+        """Take the server's name from a target that names one, whatever `Host` says (RFC 9112 §3.2.2). Raises
+        ValueError."""
+        try:
+            target = httptools.parse_url(self.url)
+        except httptools.HttpParserInvalidURLError as error:
+            raise ValueError("a target that is no address") from error
+        host = target.host if b":" not in target.host else b"[%b]" % target.host
+        authority = host if target.port is None else b"%b:%d" % (host, target.port)
+        self.headers[:] = [(b"host", authority), *(header for header in self.headers if header[0] != b"host")]
+        self.url = (target.path or b"/") + (b"?%b" % target.query if target.query else b"")
 
     def on_body(self, body: bytes) -> None:
         self._body -= len(body)

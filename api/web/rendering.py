@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse, Response
 
 from api.http.problems import of_field
 from api.http.requests import answer_headers, system
+from api.node.scopes import includes
 from api.web import model, svg
 from api.web.assets import SCRIPT, SHEET
 from api.web.plain_text import in_line, shown
@@ -79,6 +80,12 @@ def scripted(request: Request) -> bool:
     return "application/json" in accepted and "text/html" not in accepted
 
 
+def may_send(request: Request) -> Callable[[str], bool]:
+    """Return what says of a command's verb whether the caller's key may send it: pages show no other forms."""
+    held, scopes = getattr(request.state, "scope", None), request.app.state.scopes
+    return lambda verb: includes(held, scopes[verb])
+
+
 def explicit(request: Request) -> Language | None:
     """The language in the address itself; links keep it."""
     choice = request.query_params.get("lang")
@@ -97,6 +104,7 @@ def render(request: Request, say: Words, template: str, **more: Any) -> str:
         here=f"{path}?{request.url.query}" if request.url.query else path,
         switch=f"{path}?{urlencode([*switched, ('lang', say.other)])}",
         key=KEY,
+        may=may_send(request),
         keyed=system(request).logins is not None,
         who=model.owner(getattr(request.state, "actor", "")),
         sheet=SHEET,

@@ -40,7 +40,8 @@ def needs(method: str, path: str) -> str:
         return "turns"
     if path == "/api/redact":
         return "admin"
-    assert path == "/" or path.startswith("/chat") or last in OPERATE or last in DECIDE, f"{path} has no scope"
+    known = path == "/" or path.startswith("/chat") or "/comments" in path or last in (*OPERATE, *DECIDE)
+    assert known, f"{path} has no scope"
     return "decide" if last in DECIDE else "operate"
 
 
@@ -163,3 +164,34 @@ def test_a_key_that_operates_does_not_permit_changes_outside_the_scope_by_contin
         assert (refused.status_code, refused.json().get("scope")) == (403, "decide"), path
     assert session(working, run)["status"] == "checkpoint"
     assert working.post(f"/api/sessions/{run}/continue", json={}, headers=of("decide")).status_code == 200
+
+
+COMMAND: Final = re.compile(
+    r'<form (?=[^>]*method="post")[^>]*>(?:(?!</form>).)*?name="(?:verb|start)" value="(\w+)"', re.DOTALL
+)
+START: Final = {"delivery", "review", "debate", "orchestration"}
+
+
+def test_pages_show_no_form_that_the_key_may_not_send(tmp_path: Path, keys: Path) -> None:
+    """A review that waits for a decision, in every page that has forms; whether all keys see the same words."""
+    asks = '{"verdict": "NEEDS_FIX", "summary": "No.", "issues": []}'
+    asked: dict[str, object] = {"kind": "review", "subject": "s", "maxRounds": 1}
+    asked["scenario"] = {"replies": {"reviewer": [asks], "coder": ["No."]}}
+    with inside(tmp_path, api_keys_file=keys) as client:
+        client.headers.update(of("admin"))
+        name = start(client, asked)
+        until(lambda: session(client, name)["status"] == "waiting_for_decision", what="the question")
+        pages = ("/", "/decisions", f"/sessions/{name}", f"/compare?a={name}", "/chat")
+        shown = {
+            scope: {
+                verb for page in pages for verb in COMMAND.findall(client.get(page, headers=BROWSER | of(scope)).text)
+            }
+            for scope in ("read", "operate", "decide")
+        }
+        composers = [
+            'id="say"' in client.get("/chat", headers=BROWSER | of(scope)).text for scope in ("read", "operate")
+        ]
+    assert shown["read"] == set()
+    assert shown["operate"] == {"fork", "cancel", *START}
+    assert shown["decide"] == {"decision", *shown["operate"]}
+    assert composers == [False, True]

@@ -1,10 +1,12 @@
 """What a person may do with a session now: its forms, and those of the discussions that it waits for."""
 
+from typing import Final
+
 from starlette.requests import Request
 
 from api.system import System
 from api.web.asking import FILES, in_lines, outside
-from api.web.rendering import explicit, fragment
+from api.web.rendering import explicit, fragment, may_send
 from api.web.sent_forms import NOTHING, Sent
 from api.web.session import status
 from api.web.session.context import ICONS, badge_of
@@ -16,21 +18,26 @@ from domain.session.state import Session
 from domain.values.budget import dollars
 from domain.values.words import Words
 
+_SENT_AS: Final = {"extend": "budget"}
+"""The verb of the form, where it is called otherwise than what is allowed."""
+
 
 def act(request: Request, inside: System, now: Session, say: Words, *, key: str = "", sent: Sent = NOTHING) -> str:
     """With a `key` the forms can be sent as they are; the page's script needs none. `sent` is the one refused."""
     actor = getattr(request.state, "actor", "")
     children = [inside.sessions.get(name) for name in now.open_children]
     waiting = [child for child in children if isinstance(child, Discussion) and child.choices]
+    may = may_send(request)
     return fragment(
         say,
         explicit(request),
         "session_act.html",
+        may=may,
         id=now.id,
         kind=now.kind,
         version=now.version,
         state=badge_of(now),
-        verbs=allowed_actions(now),
+        verbs=[verb for verb in allowed_actions(now) if may(_SENT_AS.get(verb, verb))],
         spent=now.exhausted_by if isinstance(now, Delivery) else None,
         scope=now.scope_request if isinstance(now, Delivery) else None,
         outside=outside(now),

@@ -180,6 +180,13 @@ def test_a_program_of_a_hidden_folder_is_not_started(workspace: Path) -> None:
     assert done.ended == "not_started"
 
 
+def test_no_user_namespace_can_be_made_under_bubblewrap(workspace: Path) -> None:
+    if not WORKS["bwrap"]:
+        pytest.skip("bubblewrap does not work here")
+    code = "import ctypes; print(ctypes.CDLL(None).unshare(0x10000000))"
+    assert python(Bubblewrap(Grant(writable=(workspace,))), workspace, code).stdout == "-1\n"
+
+
 def test_nothing_survives_under_bubblewrap(workspace: Path) -> None:
     if not WORKS["bwrap"]:
         pytest.skip("bubblewrap does not work here")

@@ -159,3 +159,21 @@ class _Stream(io.StringIO):
 
     def isatty(self) -> bool:
         return self._is_terminal
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("src/app.py", "src/app.py"),
+        ("app/(group)/[id]/page.tsx", "app/(group)/[id]/page.tsx"),
+        ("with space.py", "with space.py"),
+        ("a.py (added) [validation]", '"a.py (added) [validation]"'),
+        ("a.py, b.py", '"a.py, b.py"'),
+        ('"a.py"', '"\\"a.py\\""'),
+        (" a.py", '" a.py"'),
+        ("a.py  (not named)", '"a.py  (not named)"'),
+        ("a\u202egnp.py", "a⟦U+202E⟧gnp.py"),
+    ],
+)
+def test_a_name_that_could_be_taken_for_more_is_in_quotes(name: str, shown: str) -> None:
+    assert terminal.visible_name(name) == shown

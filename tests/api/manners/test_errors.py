@@ -107,6 +107,28 @@ def test_a_request_line_without_form_stays_400(plain: Server, head: bytes) -> No
         assert line.recv(65_536).startswith(b"HTTP/1.1 400 ")
 
 
+@pytest.mark.parametrize(
+    ("target", "host", "status"),
+    [
+        (b"http://evil.example/api/sessions", b"127.0.0.1", 421),
+        (b"HTTPS://evil.example:8080", b"127.0.0.1", 421),
+        (b"http://127.0.0.1@evil.example/", b"127.0.0.1", 421),
+        (b"http://[2001:db8::1]/api/sessions?limit=1", b"localhost", 421),
+        (b"http://127.0.0.1/api/sessions?limit=1", b"127.0.0.1", 200),
+        (b"http://localhost:80/api/sessions", b"evil.example", 200),
+        (b"http://[::1]:9/nothing", b"evil.example", 404),
+        (b"http:///api/sessions", b"127.0.0.1", 400),
+    ],
+)
+def test_a_target_that_names_a_server_counts_instead_of_host(
+    plain: Server, target: bytes, host: bytes, status: int
+) -> None:
+    """As RFC 9112 §3.2.2 wants it."""
+    with socket.create_connection(("127.0.0.1", plain.port), timeout=PATIENCE) as line, line.makefile("rb") as answers:
+        line.sendall(b"GET %b HTTP/1.1\r\nHost: %b\r\n\r\n" % (target, host))
+        assert _status(answers) == status
+
+
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
 def test_a_body_that_does_not_say_json_is_415(client: TestClient, kind: str) -> None:
     """A page of another origin can send these without a preflight (F13)."""
