@@ -197,3 +197,9 @@ def _command_of(recorded: RecordedCommand, session: Session | None) -> Command |
 def allowed_actions(session: Session) -> tuple[str, ...]:
     """The actions that a person may take now."""
     return kind(session.kind).allowed_actions(session)
+
+
+def is_over(session: Session) -> bool:
+    """Returns whether nothing more happens, unless a person wants its result changed: a session may be revised long
+    after everybody has left."""
+    return not session.outstanding and not set(allowed_actions(session)) - {"revise"}

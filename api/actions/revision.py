@@ -1,26 +1,35 @@
 """Changes that a person wants in the result of a session, which goes on with them."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Annotated, Final
 
-from pydantic import Field, StrictInt
+from pydantic import Field, StrictInt, StrictStr
 from pydantic.alias_generators import to_camel
 
 from api.actions.answers import Receipt
 from api.actions.bodies import Body, Words
 from api.actions.call import ActionCall, Intent
+from api.actions.comments import MakeComment, remark
 from api.actions.declaration import FormOf, Tool, action
+from domain.session.comments import MOST_COMMENTS, AddComment
 from domain.session.record import kind_of
+from domain.session.revision_rules import not_revisable
 from domain.session.revisions import ReviseSession
 from domain.values.base import Invalid, Text
 from domain.values.budget import Iterations, Minutes
 from domain.values.sentences import Sentence
+
+CommentId = Annotated[StrictStr, Field(min_length=1, max_length=40, pattern=r"^c[0-9]+$")]
 
 
 class Revise(Body):
     """What has to change in the result."""
 
     text: Words | None = Field(default=None, description="what has to change, in a person's words")
+    comments: Annotated[list[CommentId | MakeComment], Field(max_length=MOST_COMMENTS)] | None = Field(
+        default=None, description="comments by their ids, or new ones; without it, those that are open"
+    )
     add_iterations: Iterations | None = Field(
         default=None, description="more iterations of a delivery; 2 where it has stopped"
     )
@@ -37,7 +46,8 @@ class Revise(Body):
     answer=Receipt,
     summary="Request changes to a result",
     description="The same session goes on, on the same branch. One that still runs takes the request up with its next "
-    "turn that writes. A finished delivery gets 2 more iterations and 15 more minutes.",
+    "turn that writes. A finished delivery gets 2 more iterations and 15 more minutes. 422 without words or open "
+    "comments.",
     example={"text": "Keep the old option as an alias."},
     status=202,
     form=FormOf(("text",), again=True),
@@ -47,11 +57,12 @@ async def revise_session(call: ActionCall[Revise]) -> Intent:
     """Have a session go on with what a person wants changed in its result."""
     body = call.body
     _check_amounts(kind_of(call.session), body)
-    if body.text is None:
-        raise Invalid({"/text": Sentence("revision_without_words")})
-    text, blobs = Text.of(body.text)
+    remarks = await asyncio.to_thread(_remarks, call)
+    text, blobs = Text.of(body.text or "")
     command = ReviseSession(
         text=text,
+        comments=None if body.comments is None else tuple(each for each in body.comments if isinstance(each, str)),
+        remarks=remarks,
         actor=call.actor,
         add_iterations=body.add_iterations,
         add_minutes=body.add_minutes,
@@ -59,6 +70,26 @@ async def revise_session(call: ActionCall[Revise]) -> Intent:
         blobs=blobs,
     )
     return Intent(call.session, command, status=202)
+
+
+def _remarks(call: ActionCall[Revise]) -> tuple[AddComment, ...]:
+    """The new comments, with their lines. Raises Invalid where nothing asks for anything."""
+    session, comments = call.system.sessions.get(call.session), call.body.comments
+    if session is None or call.receipt() is not None:
+        return ()
+    if not (call.body.text or comments or (comments is None and session.comments.open)):
+        raise Invalid({"/text": Sentence("revision_without_words")})
+    remarks = []
+    for place, each in enumerate(comments or ()):
+        if isinstance(each, str):
+            if problem := not_revisable(session, each):
+                raise Invalid({f"/comments/{place}": problem})
+        elif session.takes_comments:
+            try:
+                remarks.append(remark(call.system, session, each, actor=call.actor))
+            except Invalid as invalid:
+                raise Invalid({f"/comments/{place}{at}": why for at, why in invalid.errors.items()}) from None
+    return tuple(remarks)
 
 
 _AMOUNTS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -72,7 +103,7 @@ def _check_amounts(kind: str, body: Revise) -> None:
     fit = _AMOUNTS.get(kind)
     if fit is None:  # refused as a whole
         return
-    amounts = body.model_dump(exclude={"text"}, exclude_none=True)
+    amounts = body.model_dump(exclude={"text", "comments"}, exclude_none=True)
     sentence = Sentence("field_of_another_kind", kind=kind, fields=[to_camel(name) for name in fit])
     strange = {f"/{to_camel(name)}": sentence for name in amounts if name not in fit}
     if strange:

@@ -51,7 +51,7 @@ async def comment(
     async with connected(where, "all") as api:
         session_id = await resolve(api, session)
         if message is None and is_interactive():
-            remarks, head = await _edit_remarks(api, session_id, path, line, head)
+            remarks, head = await edit_remarks(api, session_id, path, line, head)
         else:
             text = text_from(message, None, what="comment", option="--message")
             remarks = [EditedWords(RemarkPlace(path, line, "old" if old else "new"), text)]
@@ -60,7 +60,7 @@ async def comment(
             return exits.OK
         answers = []
         for number, each in enumerate(remarks):
-            body = _body(each, end if each.place.line == line else None, head)
+            body = comment_body(each, end if each.place.line == line else None, head)
             try:
                 key = idempotency_key and (f"{idempotency_key}.{number}" if number else idempotency_key)
                 answers.append(await api.post(f"{path_of(session_id)}/comments", body, key=key))
@@ -82,8 +82,8 @@ def _place(words: str | None) -> tuple[str | None, int | None, int | None]:
     return match[1], int(match[2]), int(match[3]) if match[3] else None
 
 
-async def _edit_remarks(
-    api: Api, session_id: str, path: str | None, line: int | None, head: str | None
+async def edit_remarks(
+    api: Api, session_id: str, path: str | None = None, line: int | None = None, head: str | None = None
 ) -> tuple[list[EditedWords], str | None]:
     """What the person writes below the diff, and the commit that they see there."""
     changes = await api.get(f"{path_of(session_id)}/changes")
@@ -98,7 +98,8 @@ async def _edit_remarks(
     return [each._replace(place=whole) if each.place == RemarkPlace() else each for each in remarks], seen
 
 
-def _body(remark: EditedWords, end: int | None, head: str | None) -> Json:
+def comment_body(remark: EditedWords, end: int | None, head: str | None) -> Json:
+    """The body of a comment for the API."""
     place = remark.place
     side = place.side if place.path is not None else None
     body = {"text": remark.text, "path": place.path, "line": place.line, "endLine": end, "side": side, "head": head}

@@ -1,15 +1,20 @@
 """`revise`: what a person wants changed in the result of a session."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 
 from api.cli import exits
-from api.cli.client import connected
-from api.cli.exits import Failed
+from api.cli.asking import is_interactive
+from api.cli.client import Api, connected, path_of, resolve
+from api.cli.comments import comment_body, edit_remarks
+from api.cli.editor import RemarkPlace
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Id, Json, Key, TeamFile, Version, Where
 from api.cli.steer import follow_posted, post_action
+from api.cli.terminal import say
+
+_ALL: Final = 1_000
 
 
 async def revise(
@@ -29,12 +34,14 @@ async def revise(
 ) -> int:
     """Request changes to a session's result; the same session goes on, on the same branch.
 
-    A session that still runs takes the request up with its next turn that writes.
+    A session that still runs takes the request up with its next turn that writes. Open comments are part of the
+    request. On a terminal without --message, your editor opens with the diff, each line after `> `: write what has to
+    change above everything, or below the lines that you mean.
 
     Parameters
     ----------
     message
-        What has to change.
+        What has to change. Not needed where comments are open.
     iterations
         Additional iterations of a delivery [default: 2 where it has finished].
     minutes
@@ -44,10 +51,23 @@ async def revise(
     wait
         Wait until it finishes, like `hansard run`; without a server, run it in this process.
     """
-    if message is None or not message.strip():
-        raise Failed(sentence("Say what has to change: --message TEXT."), code=exits.USAGE)
-    body: Json = {"text": message, "addIterations": iterations, "addMinutes": minutes, "addRounds": rounds}
+    amounts: Json = {"addIterations": iterations, "addMinutes": minutes, "addRounds": rounds}
     async with connected(where, "work" if wait else "all", team=team) as api:
-        posted = await post_action(api, session, "revise", body, key=idempotency_key, version=if_version)
+        session_id = await resolve(api, session)
+        body = amounts | (await _edited(api, session_id) if message is None and is_interactive() else {"text": message})
+        if "comments" in body and not body["text"] and not body["comments"]:
+            say(sentence("Nothing was written, so nothing was recorded."))
+            return exits.OK
+        posted = await post_action(api, session_id, "revise", body, key=idempotency_key, version=if_version)
         done = sentence("Requested changes to session {session_id}.", session_id=posted.session_id)
         return await follow_posted(api, posted, done, wait=wait, json=json)
+
+
+async def _edited(api: Api, session_id: str) -> Json:
+    """What the person writes above the diff, and the comments: the open ones, and what is written below its lines."""
+    remarks, head = await edit_remarks(api, session_id)
+    items, _ = await api.pages(f"{path_of(session_id)}/comments", limit=_ALL)
+    waiting = [item["commentId"] for item in items if item["status"] in ("open", "unchanged")]
+    text = "\n\n".join(each.text for each in remarks if each.place == RemarkPlace())
+    made = [comment_body(each, None, head) for each in remarks if each.place != RemarkPlace()]
+    return {"text": text or None, "comments": [*waiting, *made]}

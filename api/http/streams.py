@@ -22,7 +22,7 @@ from api.http.requests import number, system, weights_of
 from api.node.frames import Interest, Piece, StreamId, pieces
 from api.node.hub import Hub, Reader
 from api.system import System
-from domain.kinds import KINDS, allowed_actions
+from domain.kinds import KINDS, is_over
 from domain.session.record import Recorded, kind_of
 from domain.values.base import HansardError, Unknown
 from domain.values.sentences import Sentence
@@ -94,7 +94,7 @@ def stream_session(request: Request, session_id: str) -> Response:
 
     def end() -> int | None:
         now = inside.sessions.get(session_id)
-        if now is None or now.outstanding or allowed_actions(now):
+        if now is None or not is_over(now):
             return None
         return _position_of(inside, session_id, now.version)
 

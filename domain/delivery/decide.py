@@ -183,7 +183,7 @@ def revise(now: Now[Delivery], command: ReviseSession) -> Events:
     stopped = now.state.ended
     iterations = command.add_iterations or (REVISION_ITERATIONS if stopped else 0)
     minutes = command.add_minutes or (REVISION_MINUTES if stopped else 0)
-    yield request_revision(now, command, iterations=iterations, minutes=minutes)
+    yield from request_revision(now, command, iterations=iterations, minutes=minutes)
     more = ExtendBudget(add_iterations=iterations or None, add_minutes=minutes or None, reason=command.text.head)
     if stopped:
         return (yield from take_up(now, by="revise", limits=_wider(now.state.budget.limits, more)))

@@ -209,7 +209,7 @@ def revise(now: Run, command: ReviseSession) -> Events:
     run = now.state
     stopped = run.status != "active"
     rounds = command.add_rounds or (run.max_rounds if stopped else 0)
-    yield request_revision(now, command, rounds=rounds)
+    yield from request_revision(now, command, rounds=rounds)
     if not stopped:
         if rounds:
             yield _more_rounds(now, rounds, command.text.head)

@@ -80,6 +80,12 @@ class ChangeComment(Command):
     actor: str
 
 
+def comment_command(event: CommentMade) -> AddComment:
+    """The command that led to this event."""
+    names = AddComment.model_fields.keys() - {"blobs", "actor"}
+    return AddComment(actor=event.by, **{name: getattr(event, name) for name in names})
+
+
 class CommentAnswer(Value):
     """What an agent says to a comment."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from domain.session.activity import ActivityRecorded
 from domain.session.children import ChildClosed, CloseChild
-from domain.session.comments import AddComment, ChangeComment, CommentChanged, CommentMade
+from domain.session.comments import ChangeComment, CommentChanged, CommentMade, comment_command
 from domain.session.forks import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
 from domain.session.permissions import (
     DecidePermission,
@@ -99,13 +99,12 @@ def shared_command(events: Sequence[DomainEvent], session: Session | None) -> Co
     match events[0]:
         case TurnRetried() as event:
             return RetryTurn(reason=event.reason)
-        case RevisionRequested() as event:
-            return revise_command(event)
+        case RevisionRequested():
+            return revise_command(events)
         case TextRedacted() as event:
             return RedactText(digest=event.digest, reason=event.reason, events=event.events)
         case CommentMade() as event:
-            names = AddComment.model_fields.keys() - {"blobs", "actor"}
-            return AddComment(actor=event.by, **{name: getattr(event, name) for name in names})
+            return revise_command(events) or comment_command(event)
         case CommentChanged() as event:
             names = ChangeComment.model_fields.keys() - {"blobs", "actor"}
             return ChangeComment(actor=event.by, **{name: getattr(event, name) for name in names})

@@ -1,10 +1,12 @@
 """Change requests: a person looks at a result, says what has to change, and the same session goes on."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import ClassVar, Final, Literal, NamedTuple
 
 from pydantic import Field
 
+from domain.session.comments import AddComment, CommentMade, comment_command
 from domain.values.base import Command, Count, DomainEvent, Text
 from domain.values.budget import Iterations, Minutes
 
@@ -49,7 +51,8 @@ class ReviseSession(Command):
 
     REFUSAL: ClassVar[str] = "cannot_be_revised"
     text: Text = Text()
-    comments: tuple[str, ...] = ()
+    comments: tuple[str, ...] | None = Field(default=None, description="comments by their ids; null for the open ones")
+    remarks: tuple[AddComment, ...] = Field(default=(), description="comments that are made with it")
     actor: str = ""
     add_iterations: Iterations | None = None
     add_minutes: Minutes | None = None
@@ -59,11 +62,17 @@ class ReviseSession(Command):
 EVENTS: tuple[type[DomainEvent], ...] = (RevisionRequested,)
 
 
-def revise_command(event: RevisionRequested) -> ReviseSession:
-    """The command that led to this event."""
+def revise_command(events: Sequence[DomainEvent]) -> ReviseSession | None:
+    """The command that led to these events; None if it was another one. Its comments are made before it."""
+    made = list(takewhile(lambda event: isinstance(event, CommentMade), events))
+    event = next(iter(events[len(made) :]), None)
+    if not isinstance(event, RevisionRequested):
+        return None
+    remarks = tuple(comment_command(each) for each in made if isinstance(each, CommentMade))
     return ReviseSession(
         text=event.text,
-        comments=event.comments,
+        comments=event.comments[: len(event.comments) - len(remarks)],
+        remarks=remarks,
         actor=event.by,
         add_iterations=event.add_iterations or None,
         add_minutes=event.add_minutes or None,
@@ -78,6 +87,12 @@ def delivered(revisions: tuple[Revision, ...], ids: str) -> tuple[Revision, ...]
         each._replace(status="delivered") if each.status == "queued" and each.revision_id in names else each
         for each in revisions
     )
+
+
+def named_in(revisions: Iterable[Revision], ids: str) -> tuple[Revision, ...]:
+    """The revisions with these ids, which a prompt's place names."""
+    names = ids.split(",")
+    return tuple(each for each in revisions if each.revision_id in names)
 
 
 def concluded(revisions: tuple[Revision, ...]) -> tuple[Revision, ...]:

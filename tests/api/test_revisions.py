@@ -130,3 +130,37 @@ def test_a_cancelled_session_stays_ended(client: TestClient, folder: Path) -> No
     client.post(f"/api/sessions/{made['id']}/cancel", json={})
     answer = revise(client, ended(client, made["id"]), {"text": "Go on."})
     assert (answer.status_code, answer.json()["allowed"]) == (409, [])
+
+
+def test_comments_reach_the_developer_with_their_lines_as_they_are_now(client: TestClient, folder: Path) -> None:
+    made = delivered(client, folder)
+    at = f"/api/sessions/{made['id']}"
+    assert client.post(f"{at}/comments", json={"text": "Why?", "path": "a.txt", "line": 1}).status_code == 201
+    assert client.post(f"{at}/comments", json={"text": "Resolved one."}).status_code == 201
+    client.post(f"{at}/comments/c2", json={"status": "resolved"})
+    body = {"text": "And this.", "comments": ["c1", {"text": "New <one>.", "path": "a.txt"}]}
+    assert revise(client, made, body).status_code == 202
+    ended(client, made["id"])
+    [asked] = only(events(client, made["id"]), "session.revision_requested")
+    assert asked["comments"] == ["c1", "c3"]
+    words = prompts(client, made, "dev")[1]
+    assert "on a.txt, line 1:\n> second\nWhy?" in words and "on a.txt:\nNew <one>." in words
+    assert "Resolved one." not in words
+
+
+def test_what_is_wrong_with_a_comment_is_named_by_its_place(client: TestClient, folder: Path) -> None:
+    made = delivered(client, folder)
+    wrong: list[tuple[Any, str]] = [
+        ("c9", "/comments/0"),
+        ("nine", "/comments/0"),
+        ({"text": ""}, "/comments/0/text"),
+        ({"text": "a", "path": "b.txt", "line": 1}, "/comments/0/path"),
+        ({"text": "a", "path": "a.txt", "line": 99}, "/comments/0/line"),
+        ({"text": "a", "line": 1}, "/comments/0/line"),
+    ]
+    for comment, pointer in wrong:
+        answer = revise(client, made, {"text": "Change it.", "comments": [comment]})
+        assert answer.status_code == 422, comment
+        assert all(error["pointer"].startswith(pointer[:11]) for error in answer.json()["errors"]), answer.json()
+    assert revise(client, made, {"comments": []}).status_code == 422
+    assert session(client, made["id"])["version"] == made["version"]

@@ -10,6 +10,7 @@ from domain.kinds import kind
 from domain.orchestration.decide import allowed_actions as allowed_for_run
 from domain.orchestration.events import RoundsAdded
 from domain.replay import first_difference
+from domain.session.comments import AddComment, ChangeComment
 from domain.session.landing import LandSession, RecordLanding
 from domain.session.revisions import ReviseSession
 from domain.session.rules import carry_out
@@ -485,3 +486,49 @@ def test_a_review_has_no_result_to_revise() -> None:
     story = DiscussionStory()
     with pytest.raises(Refused):
         carry_out(kind(story.kind), story.now, wants(), EventMetadata(story.id, story.at))
+
+
+# -- comments ------------------------------------------------------------------------------------------------------
+
+
+def remarks(story: Story, *words: str) -> None:
+    for each in words:
+        story.when(AddComment(text=each, actor="person:ann"))
+
+
+def last_revision(story: Story) -> tuple[str, ...]:
+    assert story.now is not None
+    return story.now.revisions[-1].comments
+
+
+def test_a_revision_takes_the_open_comments_unless_it_names_some() -> None:
+    story = packaged()
+    remarks(story, "one", "two", "three")
+    story.when(ChangeComment(comment_id="c2", status="resolved", actor="person:ann"))
+    story.when(wants(""))
+    assert last_revision(story) == ("c1", "c3"), "the comments are words enough"
+    story.when(wants("More.", comments=("c3",)))
+    story.when(wants("Only this.", comments=()))
+    assert [revision.comments for revision in story.delivery.revisions] == [("c1", "c3"), ("c3",), ()]
+    replays(story)
+
+
+def test_comments_that_come_with_a_revision_are_made_with_it() -> None:
+    story = packaged()
+    remarks(story, "one")
+    made = (AddComment(text="two", actor="person:bob"), AddComment(text="three", actor="person:bob"))
+    events = story.when(wants("", comments=("c1",), remarks=made))
+    assert topics(events)[:3] == ["session.commented", "session.commented", "session.revision_requested"]
+    assert last_revision(story) == ("c1", "c2", "c3")
+    story.answer("changed")
+    replays(story)
+
+
+@pytest.mark.parametrize("status", ["withdrawn", "resolved", None])
+def test_a_comment_that_asks_for_nothing_is_not_part_of_a_revision(status: Any) -> None:
+    story = packaged()
+    remarks(story, "one")
+    if status is not None:
+        story.when(ChangeComment(comment_id="c1", status=status, actor="person:ann"))
+    refusal = story.refused(wants("", comments=("c1" if status else "c2",)))
+    assert ("c1" if status else "c2") in str(refusal) and "revise" in refusal.allowed

@@ -25,6 +25,7 @@ from adapters.turns.job import Job, RenderedPrompt
 from adapters.turns.live import Live, RunningAttempt
 from adapters.turns.question.permissions import Questions
 from adapters.turns.question.prompt import judged_place, prompt_of, recorded_prompt
+from adapters.turns.question.revisions import comments_in, places_of_comments
 from adapters.turns.question.shown_changes import NO_CHANGES, changes_of
 from adapters.turns.result.changes import NOTHING, keep, text
 from adapters.turns.result.secrets import secrets_of
@@ -86,7 +87,12 @@ class Asking:
     def with_question(self, job: Job) -> Job:
         """The job with its question, if making that needs no workspace. Blocks; called where the turn is claimed, it
         saves a thread's round trip."""
-        if job.lease.work != "ask" or job.session.reuse is not None or judged_place(job.request):
+        if (
+            job.lease.work != "ask"
+            or job.session.reuse is not None
+            or judged_place(job.request)
+            or comments_in(job.request, job.session)
+        ):
             return job
         with contextlib.suppress(HansardError):  # raised again where the turn is done
             agent = self._agent(job)
@@ -140,7 +146,10 @@ class Asking:
         changes = changes_of(job, self._workspaces) if judged_place(job.request) else NO_CHANGES
         language = prompts.checked(self._team.language or "en")
         read, before = partial(content_of, job.session, whole=self._whole), self.said_before(job)
-        whole = prompt_of(job.request, job.session, language=language, whole=read, changes=changes, before=before)
+        places = places_of_comments(job, self._workspaces)
+        whole = prompt_of(
+            job.request, job.session, language=language, whole=read, changes=changes, before=before, places=places
+        )
         problem = in_language(job.turn.tries.problem, language)
         lead = [*([again(problem, language)] if problem else ()), *self._said_by_people(job, language)]
         return RenderedPrompt("\n\n".join([*lead, whole.text]), None, whole.reviewed) if lead else whole

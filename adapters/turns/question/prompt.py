@@ -8,7 +8,7 @@ from typing import Final
 from adapters.agents.prompts import catalogue as prompts
 from adapters.agents.prompts import context, phases
 from adapters.turns.job import RenderedPrompt
-from adapters.turns.question.revisions import revision_words
+from adapters.turns.question.revisions import Places, revision_words
 from adapters.turns.question.shown_changes import NO_CHANGES, ShownChanges
 from domain.discussion.findings import closed_rounds
 from domain.orchestration.assignment import assignments
@@ -46,16 +46,17 @@ def prompt_of(
     whole: Whole,
     changes: ShownChanges = NO_CHANGES,
     before: str = "",
+    places: Places | None = None,
 ) -> RenderedPrompt:
     """The exact prompt. `changes` says what has changed so far, for those who judge it; `before` contains the earlier
-    messages of the conversation."""
+    messages of the conversation, and `places` where the lines of comments are now."""
     name, _, strategy = request.prompt.partition("@")[0].partition(".")
     without = session.passing if REVISION in request.context else session.passing | {REVISION}
     chosen = prompts.prompt(name, strategy=strategy or None, language=language, without=without)
     rounds = {place: each for place, text in request.context.items() if (each := closed_rounds(session, text))}
     words = material(request, whole=whole, changes=changes.text, before=before, besides=rounds)
     spelled = _spelled_out(words, prompts.checked(language)) | _of_run(words, session, prompts.checked(language))
-    if wishes := revision_words(request, session, whole=whole, language=prompts.checked(language)):
+    if wishes := revision_words(request, session, whole=whole, language=language, places=places or {}):
         spelled |= {REVISION: wishes}
     plain = not (changes.text or before or spelled)
     text = prompts.render(chosen, {**words, **spelled, **rounds})

@@ -1,32 +1,103 @@
-"""A person's change request in words, for a prompt that names it by its id."""
+"""A change request in words, for a prompt that names it by its id: the words, and each comment with its lines."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping
 from typing import Final
 
+from adapters.agents.prompts.catalogue import checked
+from adapters.turns.folder import workspace_of
+from adapters.turns.job import Job
+from adapters.workspace import Workspaces
+from adapters.workspace.comment_lines import whereabouts_of
+from domain.session.comments import Comment, Whereabouts
 from domain.session.past_commands import Whole
-from domain.session.revisions import REVISION, Revision
+from domain.session.revisions import REVISION, Revision, named_in
 from domain.session.state import Session
 from domain.session.turns import TurnRequested
 from domain.values.base import iso
 from domain.values.words import Language
 
-_HEADS: Final[dict[Language, str]] = {
-    "en": "{by} asks for changes ({at}):",
-    "ko": "{by} 님의 수정 요청 ({at}):",
+Places = Mapping[str, Whereabouts]
+"""Where the lines of comments are now, by the ids of the comments."""
+_TEXTS: Final[Mapping[Language, Mapping[str, str]]] = {
+    "en": {
+        "head": "{by} asks for changes ({at}):",
+        "somebody": "A person",
+        "whole": "Comment {id} of {by}, on the work as a whole:",
+        "file": "Comment {id} of {by}, on {path}:",
+        "line": "Comment {id} of {by}, on {path}, line {first}:",
+        "lines": "Comment {id} of {by}, on {path}, lines {first} to {last}:",
+        "gone": "Comment {id} of {by}, on lines of {path} that are not in the work any more:",
+        "old": "Comment {id} of {by}, on lines of {path} before the work:",
+        "insists": "{by} insists: {words}",
+    },
+    "ko": {
+        "head": "{by} 님의 수정 요청 ({at}):",
+        "somebody": "사용자",
+        "whole": "의견 {id} ({by}), 작업 전체에 대해:",
+        "file": "의견 {id} ({by}), {path}:",
+        "line": "의견 {id} ({by}), {path} {first}행:",
+        "lines": "의견 {id} ({by}), {path} {first}~{last}행:",
+        "gone": "의견 {id} ({by}), {path}에서 지금은 없어진 줄에 대해:",
+        "old": "의견 {id} ({by}), 작업 전 {path}의 줄에 대해:",
+        "insists": "{by} 님이 다시 요청했습니다: {words}",
+    },
 }
-_SOMEBODY: Final[dict[Language, str]] = {"en": "A person", "ko": "사용자"}
 
 
-def revision_words(request: TurnRequested, session: Session, *, whole: Whole, language: Language) -> str:
-    """The words of the revisions that the request names, each with who asked and when; empty if it names none."""
-    if REVISION not in request.context:
-        return ""
-    names = request.context[REVISION].head.split(",")
-    return "\n\n".join(_parts((each for each in session.revisions if each.revision_id in names), whole, language))
+def comments_in(request: TurnRequested, session: Session) -> tuple[Comment, ...]:
+    """The comments of the revisions that the request names, each once; none that was withdrawn."""
+    revisions = _revisions(request, session)
+    names = dict.fromkeys(name for revision in revisions for name in revision.comments)
+    comments = (session.comments.by_id[name] for name in names if name in session.comments.by_id)
+    return tuple(each for each in comments if each.status != "withdrawn")
 
 
-def _parts(revisions: Iterable[Revision], whole: Whole, language: Language) -> Iterable[str]:
+def places_of_comments(job: Job, workspaces: Workspaces) -> Places:
+    """Where the lines of the comments are in the work as it is now. Blocks."""
+    comments = comments_in(job.request, job.session)
+    if not comments:
+        return {}
+    return whereabouts_of((workspace_of(job, workspaces).home / "repo.git",), job.session, comments)
+
+
+def revision_words(request: TurnRequested, session: Session, *, whole: Whole, language: str, places: Places) -> str:
+    """The words of the revisions that the request names, each with who asked and when, then their comments; empty if it
+    names none."""
+    texts = _TEXTS[checked(language)]
+    parts = [*_wishes(_revisions(request, session), whole, texts)]
+    parts += [_comment(each, places.get(each.comment_id), texts) for each in comments_in(request, session)]
+    return "\n\n".join(parts)
+
+
+def _revisions(request: TurnRequested, session: Session) -> tuple[Revision, ...]:
+    return named_in(session.revisions, request.context[REVISION].head) if REVISION in request.context else ()
+
+
+def _wishes(revisions: tuple[Revision, ...], whole: Whole, texts: Mapping[str, str]) -> Iterator[str]:
     for revision in revisions:
-        by = revision.by.rpartition(":")[2] or _SOMEBODY[language]
-        head = _HEADS[language].format(by=by, at=iso(revision.at))
+        head = texts["head"].format(by=_name(revision.by, texts), at=iso(revision.at))
         yield "\n".join(filter(None, (head, whole(revision.text))))
+
+
+def _comment(comment: Comment, place: Whereabouts | None, texts: Mapping[str, str]) -> str:
+    """Where it is now, the lines that it quotes, and its words."""
+    now, path = place.now if place else None, comment.path
+    fields = {"id": comment.comment_id, "by": _name(comment.by, texts), "path": now.path if now else path}
+    if path is None:
+        kind = "whole"
+    elif comment.line is None:
+        kind = "file"
+    elif now is None or now.line is None:
+        kind = "old" if comment.side == "old" else "gone"
+    else:
+        kind = "line" if now.line == now.end_line else "lines"
+        fields |= {"first": str(now.line), "last": str(now.end_line)}
+    lines = [texts[kind].format(**fields), *(f"> {line}" for line in comment.quote), comment.text]
+    change = comment.newest_change
+    if change is not None and change.status == "open" and change.reason:
+        lines.append(texts["insists"].format(by=_name(change.by, texts), words=change.reason))
+    return "\n".join(lines)
+
+
+def _name(actor: str, texts: Mapping[str, str]) -> str:
+    return actor.rpartition(":")[2] or texts["somebody"]

@@ -26,7 +26,7 @@ from api.web.session.listing import listed_of, one_row, remembering, rows_of, wa
 from api.web.session.panels import TABS, Panels, Selection
 from api.web.session.reading import as_of, gallery, reading, words_of
 from domain.discussion.state import Discussion
-from domain.kinds import allowed_actions
+from domain.kinds import is_over
 from domain.session.state import Session
 from domain.values.base import Unknown
 from domain.values.sentences import Sentence
@@ -252,8 +252,7 @@ def _badge_now(inside: System, now: Session) -> str:
 def _follows(now: Session) -> str:
     """The sessions whose events change this page: its own while anything can be done, and the discussions it waits
     for."""
-    over = not now.outstanding and not allowed_actions(now)
-    return "" if over else " ".join((now.id, *now.open_children))
+    return "" if is_over(now) else " ".join((now.id, *now.open_children))
 
 
 def _strip(request: Request, now: Session, say: Words) -> dict[str, Any]:

@@ -22,7 +22,7 @@ mcp = pytest.importorskip("mcp")
 pytestmark = pytest.mark.acceptance
 Call = Callable[..., Any]
 READING = {"list_sessions", "show_session", "inbox", "changes", "turns", "explain", "wait"}
-DECIDING = {"decide", "add_budget", "answer_permission", "answer_scope"}
+DECIDING = {"decide", "add_budget", "revise", "answer_permission", "answer_scope"}
 ALL = {tool.name for tool in TOOLS}
 
 
