@@ -120,6 +120,9 @@ class Start(Body):
     workspace: Folder | None = Field(
         default=None, description="absolute path of an existing folder; of a git repository a worktree is used"
     )
+    started_in: Annotated[str, Field(min_length=1, max_length=4_096)] | None = Field(
+        default=None, description="the top folder of the repository that the start was typed in; nothing is done there"
+    )
     retry: RetryBody | None = None
     anyway: StrictBool = Field(
         default=False, description="start even if an agent is known to lack its program or login"

@@ -48,6 +48,7 @@ class SharedFields(TypedDict):
     labels: tuple[str, ...]
     workspace: str | None
     repository: bool
+    started_in: str | None
     scenario: Text | None
     crew: dict[str, str]
     decisions: DecisionPolicy | None
@@ -203,6 +204,7 @@ def _shared(
         labels=tuple(body.labels),
         workspace=workspace,
         repository=folder is not None and checkout_of(folder) is not None,
+        started_in=body.started_in,
         scenario=scenario,
         crew={} if scenario or team.example else stand_ins(team, employees) | everybody(team, *roles),
         decisions=team.decisions.policy(author, body.labels, workspace) if team.decisions else None,

@@ -5,13 +5,15 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from urllib.parse import quote
 
+from adapters.files import checkout_of
 from api.cli import exits
 from api.cli.exits import Failed, in_words
 from api.cli.labels import sentence
 from api.cli.options import Json, Where
+from api.cli.terminal import say
 from domain.values.sentences import Sentence, from_wire
 from domain.values.words import of_environment
 
@@ -201,12 +203,59 @@ def require_log(settings: "Settings") -> None:
 
 
 async def resolve(api: Api, name: str) -> str:
-    """The one session that `name` means: an id, a unique prefix of one (with or without its kind), or `latest`."""
-    if name == "latest":
-        newest = (await api.get("/api/sessions", limit=1))["items"]
-        if not newest:
-            raise Failed(sentence("No sessions yet."), code=exits.NOT_FOUND)
-        return str(newest[0]["id"])
+    """The one session that `name` means: an id, a unique prefix of one (with or without its kind), or `latest`: the
+    newest of the repository of this folder. Where there is none, it is the log's newest, and that is said."""
+    if name != "latest":
+        return await _of_name(api, name)
+    latest = await _latest_here(api)
+    if latest.elsewhere:
+        say(sentence("No session of this repository yet; this is the newest of the log: {id}", id=latest.id))
+    return latest.id
+
+
+async def resolve_to_change(api: Api, name: str) -> str:
+    """The same for a command that changes something: `latest` is never a session of another repository."""
+    if name != "latest":
+        return await _of_name(api, name)
+    latest = await _latest_here(api)
+    if latest.elsewhere:
+        none = "This repository has no session yet. The newest of the log is {id}: give that id if you mean it."
+        raise Failed(sentence(none, id=latest.id), code=exits.NOT_FOUND)
+    return latest.id
+
+
+def repository_here() -> Path | None:
+    """The top folder of the repository that the command was typed in."""
+    return checkout_of(Path.cwd())
+
+
+class _Latest(NamedTuple):
+    """The newest session, and whether it is none of the repository of this folder although there is one."""
+
+    id: str
+    elsewhere: bool = False
+
+
+async def _latest_here(api: Api) -> _Latest:
+    is_remote = api.system is None
+    here = None if is_remote else repository_here()
+    newest = await _newest(api, here=None if here is None else str(here))
+    if is_remote and newest is not None:
+        say(sentence("The newest session of the server: {id}", id=newest))
+    if newest is not None:
+        return _Latest(newest)
+    newest = await _newest(api) if here is not None else None
+    if newest is None:
+        raise Failed(sentence("No sessions yet."), code=exits.NOT_FOUND)
+    return _Latest(newest, elsewhere=True)
+
+
+async def _newest(api: Api, here: str | None = None) -> str | None:
+    items = (await api.get("/api/sessions", limit=1, here=here))["items"]
+    return str(items[0]["id"]) if items else None
+
+
+async def _of_name(api: Api, name: str) -> str:
     if name and await _is_an_id(api, name):
         return name
     ids = [str(item["id"]) for item in (await api.pages("/api/sessions", limit=_SEARCHED))[0]]

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from api.cli import exits
 from api.cli.asking import is_interactive
-from api.cli.client import Api, connected, path_of, resolve
+from api.cli.client import Api, connected, path_of, resolve, resolve_to_change
 from api.cli.editor import EditedWords, RemarkPlace, edited, quoted, remarks_in, save_words, unquoted
 from api.cli.exits import Failed
 from api.cli.labels import recorded, sentence
@@ -49,7 +49,7 @@ async def comment(
     """
     path, line, end = _place(place)
     async with connected(where, "all") as api:
-        session_id = await resolve(api, session)
+        session_id = await resolve_to_change(api, session)
         if message is None and is_interactive():
             remarks, head = await edit_remarks(api, session_id, path, line, head)
         else:
@@ -152,7 +152,7 @@ async def comments(
     if len(chosen) > 1:
         raise Failed(sentence("Give one of --resolve, --withdraw and --insist."), code=exits.USAGE)
     async with connected(where, "all" if chosen else "read") as api:
-        session_id = await resolve(api, session)
+        session_id = await (resolve_to_change if chosen else resolve)(api, session)
         if not chosen:
             items, _ = await api.pages(f"{path_of(session_id)}/comments", limit=_ALL, version=at)
             return _put_all(items, json=json)

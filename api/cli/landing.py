@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from api.cli import exits
 from api.cli.activity import StallWatch
-from api.cli.client import Api, connected, path_of, resolve
+from api.cli.client import Api, connected, path_of, resolve_to_change
 from api.cli.exits import Failed, worded
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Json, Where
@@ -52,7 +52,7 @@ async def land(
     not_tried: list[Json] = []
     lists = {"landed": landed, "sent_back": sent_back, "not_tried": not_tried}
     async with connected(where, "work") as api:
-        for session_id in [await resolve(api, name) for name in sessions]:
+        for session_id in [await resolve_to_change(api, name) for name in sessions]:
             for note in result_notes((await api.session(session_id))["session"]):
                 say(f"{session_id}  {note}")
             outcome = await _landed(api, session_id, onto)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from adapters.files import private_file, sync
+from adapters.files import checkout_of, private_file, sync
 from api.cli import exits
 from api.cli.client import connected
 from api.cli.exits import Failed
@@ -67,13 +67,35 @@ def find_stream(store: "Log", name: str) -> str:
     """The session that is meant: its id, a unique prefix, or `latest`."""
     names = store.rows.streams()
     if name == "latest":
-        name = next((matches for matches in reversed(names) if not matches.startswith("channel-")), name)
+        sessions = [stream for stream in reversed(names) if not stream.startswith("channel-")]
+        here = checkout_of(Path.cwd())
+        own = (stream for stream in sessions if here is not None and _is_of(store, stream, here))
+        name = next(own, sessions[0] if sessions else name)
     matches = [name] if name in names else [candidate for candidate in names if name and candidate.startswith(name)]
     if len(matches) > 1:
         raise Failed(sentence("{name!r} matches {n} sessions.", name=name, n=len(matches)), code=exits.USAGE)
     if not matches:
         raise Failed(sentence("There is no session {name!r}.", name=name), code=exits.NOT_FOUND)
     return matches[0]
+
+
+def _is_of(store: "Log", stream: str, here: Path) -> bool:
+    """Returns whether a session was started in or on the repository with this top folder."""
+    from domain.delivery.events import DeliveryStarted
+    from domain.discussion.events import DiscussionStarted
+    from domain.orchestration.events import OrchestrationStarted
+
+    first = store.history(stream, upto=1)
+    match first[0].event if first else None:
+        case OrchestrationStarted(opening=request) | DiscussionStarted(topic=request):
+            started_in, workspace = request.started_in, request.workspace
+        case DeliveryStarted() as request:
+            started_in, workspace = request.started_in, request.workspace
+        case _:
+            return False
+    if started_in is not None:
+        return Path(started_in) == here
+    return workspace is not None and Path(workspace).is_relative_to(here)
 
 
 def export(session: str | None = None, /, *, json: Anyway = False, database: Database = None) -> int:

@@ -8,13 +8,23 @@ from cyclopts import Parameter
 
 from api.cli import exits
 from api.cli.activity import StallWatch
-from api.cli.client import Api, Use, connected, path_of, resolve
+from api.cli.client import Api, Use, connected, path_of, resolve_to_change
 from api.cli.exits import Failed
 from api.cli.extension import extension_of
 from api.cli.labels import recorded, sentence
 from api.cli.options import HERE, AsJson, Json, Key, TeamFile, Version, Where, text_from
 from api.cli.run import ANYHOW, Origin, Talk
-from api.cli.start import PLAIN, AsEnd, StartOptions, say_warnings, say_where, say_who, say_who_goes_on, started
+from api.cli.start import (
+    PLAIN,
+    AsEnd,
+    StartOptions,
+    say_warnings,
+    say_where,
+    say_who,
+    say_who_goes_on,
+    started,
+    started_here,
+)
 from api.cli.terminal import put_json, say
 from api.cli.watch import follow_to_end
 from domain.triage import intent
@@ -53,7 +63,7 @@ async def message(
     """
     words = text_from(text, None, what="message")
     folder = options.folder(where) if intent(words) else options.working_folder(where)
-    body = {"prompt": words, "origin": origin} | talk.body() | options.body(folder)
+    body = {"prompt": words, "origin": origin} | talk.body() | options.body(folder) | started_here(where)
     use: Use = "start" if options.detach else "work"
     async with connected(where, use, team=team, example=options.example) as api:
         answer = await api.post("/api/message", body, key=options.idempotency_key)
@@ -225,7 +235,7 @@ async def _target(
         return f"/api/orchestrate/{verb}", {"origin": origin}
     if origin is not None:
         raise Failed(sentence("Give a session or --origin, not both."), code=exits.USAGE)
-    session_id = await resolve(api, session)
+    session_id = await resolve_to_change(api, session)
     answer = await api.session(session_id)
     if answer["session"]["kind"] != "orchestration":
         raise _other_kind(answer, verb)

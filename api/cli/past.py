@@ -9,7 +9,7 @@ from cyclopts.types import PositiveInt
 
 from api.cli import exits
 from api.cli.activity import say_wait
-from api.cli.client import Api, connected, path_of, resolve
+from api.cli.client import Api, connected, path_of, resolve, resolve_to_change
 from api.cli.discussion import Pairs
 from api.cli.exits import Failed
 from api.cli.labels import sentence
@@ -134,7 +134,7 @@ async def fork(
     }
     substitute = {name: value for name, value in changes.items() if value is not None}
     async with connected(where, "start" if detach else "work", team=team) as api:
-        session_id = await resolve(api, session)
+        session_id = await resolve_to_change(api, session)
         body = {"atVersion": at, "mode": mode} | ({"substitute": substitute} if substitute else {})
         made = await api.post(f"{path_of(session_id)}/fork", body)
         say(

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 from cyclopts import Parameter
 
 from api.cli import exits
-from api.cli.client import Api, connected, path_of, resolve
+from api.cli.client import Api, connected, path_of, resolve_to_change
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Id, Json, Key, TeamFile, Where
@@ -91,7 +91,7 @@ class _Asked:
 async def _answer(answer: _Asked, detach: bool, where: Where, team: TeamFile) -> int:
     """An agent that asks runs somewhere already: only a session that rests is worked on from here."""
     async with connected(where, "all") as api:
-        session_id = await resolve(api, answer.session)
+        session_id = await resolve_to_change(api, answer.session)
         item = await _open(api, session_id, answer.request)
         if detach or item["waitsFor"] == "permission":
             response = await answer.send(api, session_id, item)

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
+from adapters.files import checkout_of
 from api.cli.labels import sentence
 from api.cli.options import Json, Where
 from api.cli.terminal import local_time, one_line
@@ -153,7 +154,7 @@ class ProcessReader(ServerReader):
         return SessionLines([_of_row(row) for row in rows[:limit]], len(rows) > limit)
 
     def session(self, name: str, at: int | None = None) -> Json:
-        answer = self._files.answer(name) if self._files and name and at is None else None
+        answer = self._files.answer(name, checkout_of(Path.cwd())) if self._files and name and at is None else None
         return super().session(name, at) if answer is None else dict(answer)
 
     def waiting(self, limit: int) -> WaitingItems:

@@ -14,7 +14,7 @@ from adapters.workspace.git import WorkspaceError
 from adapters.workspace.move import InTheWay
 from adapters.workspace.person import GitRefused, Interrupted
 from api.cli import exits
-from api.cli.client import Api, path_of, resolve
+from api.cli.client import Api, path_of, resolve_to_change
 from api.cli.exits import Failed, in_words, words_of
 from api.cli.labels import sentence
 from api.cli.options import Json
@@ -89,7 +89,7 @@ async def note_squash(api: Api, top: Path, commit: str, paths: Iterable[str]) ->
 
 async def result_of(api: Api, name: str) -> Result:
     """Raises Failed where nothing was changed, or here is no checkout."""
-    session = (await api.session(await resolve(api, name)))["session"]
+    session = (await api.session(await resolve_to_change(api, name)))["session"]
     diff = await api.get(f"{path_of(session['id'])}/changes")
     if diff["head"] is None or not diff["files"]:
         raise Failed(sentence("Session {id} changed nothing.", id=session["id"]), code=exits.REFUSED)

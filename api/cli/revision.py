@@ -6,7 +6,7 @@ from cyclopts import Parameter
 
 from api.cli import exits
 from api.cli.asking import is_interactive
-from api.cli.client import Api, connected, path_of, resolve
+from api.cli.client import Api, connected, path_of, resolve_to_change
 from api.cli.comments import comment_body, edit_remarks
 from api.cli.editor import RemarkPlace
 from api.cli.labels import sentence
@@ -53,7 +53,7 @@ async def revise(
     """
     amounts: Json = {"addIterations": iterations, "addMinutes": minutes, "addRounds": rounds}
     async with connected(where, "work" if wait else "all", team=team) as api:
-        session_id = await resolve(api, session)
+        session_id = await resolve_to_change(api, session)
         body = amounts | (await _edited(api, session_id) if message is None and is_interactive() else {"text": message})
         if "comments" in body and not body["text"] and not body["comments"]:
             say(sentence("Nothing was written, so nothing was recorded."))

@@ -17,7 +17,7 @@ from adapters.project import load as load_project
 from adapters.workspace.git import WorkspaceError
 from api.cli import exits
 from api.cli.activity import say_wait
-from api.cli.client import Api, connected, resolve
+from api.cli.client import Api, connected, repository_here, resolve_to_change
 from api.cli.exits import Failed, in_words
 from api.cli.labels import sentence
 from api.cli.options import Json, Where
@@ -96,17 +96,23 @@ class StartOptions:
 PLAIN = StartOptions()
 
 
+def started_here(where: Where) -> Json:
+    """Where the start was typed, for `latest`; nothing for a server elsewhere."""
+    server, here = where.address(), repository_here()
+    return {} if here is None or (server is not None and not _same_machine(server)) else {"startedIn": str(here)}
+
+
 async def start(
     where: Where, team: Path | None, options: StartOptions, body: Json, *, json: bool, here: Path | None = None
 ) -> int:
     """Start a session and see it through, or only start it; the exit code. `here` is the person's folder."""
     talks = body.get("kind") in ("review", "debate")
     folder = options.folder(where, here) if talks else options.working_folder(where)
-    whole = body | options.body(folder)
+    whole = body | options.body(folder) | started_here(where)
     team = team or _team_of(where, options.workspace)
     async with connected(where, "start" if options.detach else "work", team=team, example=options.example) as api:
         if whole.get("fixes"):
-            whole["fixes"] = await resolve(api, str(whole["fixes"]))
+            whole["fixes"] = await resolve_to_change(api, str(whole["fixes"]))
         answer = await api.post("/api/sessions", whole, key=options.idempotency_key)
         say_warnings(answer)
         say(sentence("Session {session_id}", session_id=answer["sessionId"]))

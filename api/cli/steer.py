@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from api.cli import exits
 from api.cli.activity import agents_of, say_wait
-from api.cli.client import Api, connected, path_of, resolve
+from api.cli.client import Api, connected, path_of, resolve, resolve_to_change
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Id, Json, Key, TeamFile, Version, Where, micros
@@ -36,7 +36,7 @@ async def cancel(
     """
     body = {"reason": sentence("A person asked for it on the command line.") if reason is None else reason}
     async with connected(where, "all") as api:
-        session_id = await resolve(api, session)
+        session_id = await resolve_to_change(api, session)
         path = f"{path_of(session_id)}/cancel"
         answer = await api.post(path, body, key=idempotency_key, version=if_version)
     return _answered(answer, sentence("Cancelled session {session_id}.", session_id=session_id), json=json)
@@ -142,7 +142,7 @@ async def post_action(
     api: Api, session: str, action: str, body: Json, *, key: str | None, version: int | None
 ) -> Posted:
     """Send an action of a session."""
-    session_id = await resolve(api, session)
+    session_id = await resolve_to_change(api, session)
     before = int((await api.session(session_id))["session"]["version"])
     answer = await api.post(f"{path_of(session_id)}/{action}", body, key=key, version=version)
     return Posted(session_id, before, answer)
@@ -197,7 +197,7 @@ async def decide(
     """
     body: Json = {"decision": choice, "rationale": rationale}
     async with connected(where, "all") as api:
-        session_id = await resolve(api, session)
+        session_id = await resolve_to_change(api, session)
         parent = await _goes_on(api, session_id)
         body |= {"seen": await whole_digest(api, session_id, seen)} if seen else {}
         answer = await api.post(f"{path_of(session_id)}/decision", body, key=idempotency_key, version=if_version)
@@ -251,7 +251,7 @@ async def resume(session: Id, /, *, json: AsEnd = False, where: Where = HERE, te
     If another process with its agents runs turns on this log, it only watches. Ctrl-C cancels nothing.
     """
     async with connected(where, "all") as api:
-        session_id = await resolve(api, session)
+        session_id = await resolve_to_change(api, session)
         agents = agents_of((await api.session(session_id))["session"])
     from api.node.workers import others_have  # the store, which `--help` does not need
 

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from api.node import local_files
 from api.node.local_files import answer_about, views_of
+from projections.sessions.places import HERE, of_repository
 
 T = TypeVar("T")
 Reading = Callable[[sqlite3.Connection, sqlite3.Connection], T | None]
@@ -23,6 +24,7 @@ _NEWEST_ROWS: Final = (
     " WHERE kind = coalesce(:kind, kind) AND status = coalesce(:status, status) ORDER BY created DESC LIMIT :limit"
 )
 _NEWEST: Final = "SELECT session_id FROM overview ORDER BY created DESC LIMIT 1"
+_NEWEST_HERE: Final = f"SELECT session_id FROM overview WHERE {HERE} ORDER BY created DESC LIMIT 1"
 _BEGINNING: Final = (
     "SELECT session_id FROM overview WHERE substr(session_id, 1, length(:name)) = :name"
     " OR substr(session_id, instr(session_id, '-') + 1, length(:name)) = :name LIMIT 2"
@@ -106,10 +108,10 @@ class LogFiles:
 
         return self._read(reading)
 
-    def answer(self, name: str) -> Mapping[str, Any] | None:
+    def answer(self, name: str, here: Path | None = None) -> Mapping[str, Any] | None:
         """The answer about the session of this name that was made in advance; None, too, if the name may mean another
-        one."""
-        text = self._read(lambda log, views: _answer(log, views, name))
+        one. `latest` is the latest of the repository `here`, if there is one."""
+        text = self._read(lambda log, views: _answer(log, views, name, here))
         return None if text is None else dict(json.loads(text))
 
     def turn_states(self, session_id: str) -> dict[str, str] | None:
@@ -144,12 +146,15 @@ def _current(log: sqlite3.Connection, views: sqlite3.Connection) -> bool:
     return int(lag) == 0
 
 
-def _answer(log: sqlite3.Connection, views: sqlite3.Connection, name: str) -> str | None:
+def _answer(log: sqlite3.Connection, views: sqlite3.Connection, name: str, here: Path | None) -> str | None:
     answer = answer_about(log, views, name)
     if answer is not None or not _current(log, views):
         return answer
-    query = _NEWEST if name == "latest" else _BEGINNING
-    ids = [str(row[0]) for row in views.execute(query, {"name": name} if query is _BEGINNING else ())]
+    if name != "latest":
+        rows = views.execute(_BEGINNING, {"name": name})
+    else:
+        rows = views.execute(_NEWEST) if here is None else views.execute(_NEWEST_HERE, of_repository(str(here)))
+    ids = [str(row[0]) for row in rows]
     return answer_about(log, views, ids[0]) if len(ids) == 1 else None
 
 

@@ -64,7 +64,7 @@ def _head(request: Request) -> int:
     return system(request).store.head()
 
 
-@endpoint("kind", "status", "q", "label", "owner", "repository", "from", "to", "limit", "cursor")
+@endpoint("kind", "status", "q", "label", "owner", "repository", "here", "from", "to", "limit", "cursor")
 def list_sessions(request: Request) -> Response:
     """GET /api/sessions"""
     query = request.query_params
@@ -84,6 +84,7 @@ def list_sessions(request: Request) -> Response:
             label=query.get("label"),
             owner=query.get("owner"),
             repository=query.get("repository"),
+            here=query.get("here"),
             limit=limit(request),
             cursor=query.get("cursor"),
         )

@@ -56,6 +56,7 @@ class StartDelivery(StartCommand):
     labels: tuple[str, ...] = ()
     workspace: str | None = None
     repository: bool = False
+    started_in: str | None = None
     scenario: Text | None = None
     crew: dict[str, str] = {}
     review: ReviewSettings | None = None

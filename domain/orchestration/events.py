@@ -48,6 +48,9 @@ class OrchestrationRequest(Value):
     labels: tuple[str, ...] = ()
     workspace: str | None = Field(default=None, description="the given folder; null for a new one")
     repository: bool = Field(default=False, description="whether that folder is in a git repository")
+    started_in: str | None = Field(
+        default=None, exclude_if=absent, description="the top folder of the repository that it was started in"
+    )
     scenario: Text | None = Field(default=None, description="the replies of scripted agents in this session")
     crew: dict[str, str] = Field(default={}, description="the agent's name for each role and each employee")
     plan_review: ReviewSettings | None = Field(default=None, description="how the plan is debated, if at all")

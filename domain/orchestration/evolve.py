@@ -1,6 +1,7 @@
 """How events change an orchestration: `evolve` only assigns."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from domain.delivery.validation import Baseline, unready
 from domain.orchestration.claims import hindrances
@@ -124,6 +125,10 @@ def evolve(run: Orchestration | None, event: DomainEvent, metadata: EventMetadat
     return state
 
 
+_NOT_KEPT: Final = {"triage", "started_in"}
+"""Fields of a request that the state has under another name, or does not need."""
+
+
 def _begin(event: OrchestrationStarted, metadata: EventMetadata) -> Orchestration:
     opening = event.opening
     return Orchestration(
@@ -138,7 +143,7 @@ def _begin(event: OrchestrationStarted, metadata: EventMetadata) -> Orchestratio
         mode=event.mode,
         triage=event.triage,
         last_round=opening.max_rounds,
-        **{name: getattr(opening, name) for name in OrchestrationRequest.model_fields if name != "triage"},
+        **{name: getattr(opening, name) for name in OrchestrationRequest.model_fields.keys() - _NOT_KEPT},
     )
 
 

@@ -8,7 +8,7 @@ from pydantic import Field
 from domain.convergence.profiles import Profile
 from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.team_decisions import TeamPolicy
-from domain.values.base import Command, DomainEvent, Text, Value
+from domain.values.base import Command, DomainEvent, Text, Value, absent
 from domain.values.budget import Spent
 
 
@@ -55,6 +55,9 @@ class DiscussionBrief(Value):
     labels: tuple[str, ...] = ()
     workspace: str | None = Field(default=None, description="the given folder; null for a new one")
     repository: bool = Field(default=False, description="whether that folder is in a git repository")
+    started_in: str | None = Field(
+        default=None, exclude_if=absent, description="the top folder of the repository that it was started in"
+    )
     home: str | None = Field(default=None, description="the session whose workspace is used; default: its own")
     tree: str | None = Field(default=None, description="the state of that workspace under discussion")
     lane: int = Field(default=0, description="the discussion's own worktree in that workspace")

@@ -138,6 +138,7 @@ def _row(recorded: Recorded, request: Any, task: str, status: str) -> SessionRow
         origin=request.origin,
         owner=recorded.causation.actor,
         repository=request.workspace,
+        started_in=request.started_in,
         labels=json.dumps(list(request.labels), ensure_ascii=False),
         created_at=recorded.at,
         updated_at=recorded.at,
@@ -151,7 +152,7 @@ def _adopt(db: Database, row: SessionRow, link: ParentLink, rows: dict[str, Sess
     row.parent, row.about = link.session_id, link.about
     parent = rows.get(link.session_id) or ROWS.get(db, [link.session_id]).get(link.session_id)
     if parent is not None:
-        row.owner, row.repository = parent.owner, parent.repository
+        row.owner, row.repository, row.started_in = parent.owner, parent.repository, parent.started_in
 
 
 def _labelled(db: Database, row: SessionRow, labels: Sequence[str]) -> SessionRow:
@@ -317,5 +318,5 @@ OVERVIEW: Final = Projection(
     tables=("overview", "overview_labels", "overview_turns", "overview_questions"),
     schema=SCHEMA,
     apply=apply,
-    version=24,
+    version=25,
 )

@@ -43,6 +43,7 @@ def page(
     label: str | None = None,
     owner: str | None = None,
     repository: str | None = None,
+    here: str | None = None,
     since: int | None = None,
     until: int | None = None,
     limit: int = DEFAULT_LIMIT,
@@ -68,7 +69,7 @@ def page(
         if value is not None:
             where.append(f"{condition} ?")
             values.append(value)
-    theirs = belonging(owner, repository)
+    theirs = belonging(owner, repository, here)
     where += theirs.where
     values += theirs.values
     if label is not None:

@@ -18,6 +18,7 @@ from domain.session.workspace import ResultPublished
 from domain.values.sentences import packed
 from projections.engine.ports import Database, Table
 from projections.record.markdown import shortened
+from projections.sessions.places import HERE, of_repository
 
 
 @dataclass(slots=True)
@@ -87,6 +88,7 @@ class SessionRow:
     landing: str | None = None
     unlanded: str | None = None
     scripted: int = 0
+    started_in: str | None = None
 
     def wait(self, wait: Need, recorded: Recorded) -> None:
         """From this event on, the session waits for a person."""
@@ -138,13 +140,15 @@ class Belonging(NamedTuple):
     values: tuple[str, ...] = ()
 
 
-def belonging(owner: str | None, repository: str | None) -> Belonging:
-    """Owners can be given by name alone."""
+def belonging(owner: str | None, repository: str | None, here: str | None = None) -> Belonging:
+    """Owners can be given by name alone. `here` is the top folder of a repository: what was started in it or on it."""
     theirs = Belonging()
     if owner is not None:
         theirs = Belonging(("owner IN (?, ?, ?)",), (owner, f"person:{owner}", f"key:{owner}"))
     if repository is not None:
         theirs = Belonging((*theirs.where, "repository = ?"), (*theirs.values, repository))
+    if here is not None:
+        theirs = Belonging((*theirs.where, HERE), (*theirs.values, *of_repository(here)))
     return theirs
 
 

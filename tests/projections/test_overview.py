@@ -1,5 +1,6 @@
 """All sessions at a glance."""
 
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from domain.values.base import Invalid, iso
 from projections.follow import Follower
 from projections.record.session import view
 from projections.sessions import overview
+from projections.sessions.places import HERE, of_repository
 from projections.sessions.search import SEARCH, SEARCH_OMITS
 from projections.views.sessions import SessionPage
 from tests.projections.given import NOON, SECOND, Story, Twin, caught_up, exhausted, merged, success, wander
@@ -260,3 +262,27 @@ def test_a_page_needs_no_walk_through_the_table(many: SqliteViews) -> None:
             assert [row[3].split(" (")[0] for row in plan] == [
                 f"SEARCH overview USING INDEX overview_{'created' if 'AND' not in where else where.split()[4]}"
             ]
+
+
+@pytest.mark.parametrize(
+    ("started_in", "repository", "is_of"),
+    [
+        ("/work/app", None, True),
+        ("/work/app", "/elsewhere", True),
+        ("/work/other", "/work/app", True),
+        (None, "/work/app", True),
+        (None, "/work/app/inside", True),
+        (None, "/work/application", False),
+        (None, None, False),
+        ("/work/app/nested", "/work/app/nested", False),
+    ],
+)
+def test_a_session_is_of_the_repository_that_it_was_started_in_or_on(
+    started_in: str | None, repository: str | None, is_of: bool
+) -> None:
+    """Sessions of older versions only know the folder that they work on."""
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.execute("CREATE TABLE overview (started_in TEXT, repository TEXT)")
+        db.execute("INSERT INTO overview VALUES (?, ?)", (started_in, repository))
+        rows = db.execute(f"SELECT * FROM overview WHERE {HERE}", of_repository("/work/app"))
+        assert (rows.fetchone() is not None) == is_of

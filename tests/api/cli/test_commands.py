@@ -577,3 +577,61 @@ def test_a_cancelled_session_is_watched_to_a_failure(hansard: Hansard) -> None:
     started = hansard("run", "-t", "x", "--test", "true", "--detach").out.strip()
     hansard("cancel", started)
     assert hansard("watch", started).code == 1
+
+
+# --- latest ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def two_repositories(tmp_path: Path) -> tuple[Path, Path]:
+    places = tmp_path / "one", tmp_path / "two"
+    for place in places:
+        (place / "inside").mkdir(parents=True)
+        git(place, "init", "-q")
+    return places
+
+
+def test_latest_is_the_newest_session_of_the_repository_one_stands_in(
+    hansard: Hansard,
+    delivery: Callable[..., Result],
+    two_repositories: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, two = two_repositories
+    started = {}
+    for place in (one, two):
+        monkeypatch.chdir(place)
+        started[place] = id_of(delivery("--detach"))
+    for place in (one, one / "inside"):
+        monkeypatch.chdir(place)
+        assert hansard("show", "latest", "--json").json["session"]["id"] == started[one]
+        assert hansard("events", "latest").out.count("delivery.session_started") == 1
+    monkeypatch.chdir(two.parent)
+    assert hansard("show", "latest", "--json").json["session"]["id"] == started[two], "outside: of the whole log"
+    monkeypatch.chdir(one)
+    assert hansard("cancel", "latest").code == 0
+    assert hansard("show", started[one], "--json").json["session"]["status"] == "cancelled"
+    assert hansard("show", started[two], "--json").json["session"]["status"] != "cancelled"
+
+
+def test_where_a_repository_has_no_session_reading_says_whose_it_shows_and_nothing_is_changed(
+    hansard: Hansard,
+    delivery: Callable[..., Result],
+    two_repositories: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, two = two_repositories
+    monkeypatch.chdir(one)
+    session = id_of(delivery("--detach"))
+    monkeypatch.chdir(two)
+    shown = hansard("show", "latest", "--json")
+    assert shown.json["session"]["id"] == session
+    assert shown.err == f"No session of this repository yet; this is the newest of the log: {session}\n"
+    before = hansard("events", session).out
+    refusal = f"This repository has no session yet. The newest of the log is {session}: give that id if you mean it."
+    for command in (["cancel"], ["retry"], ["merge"], ["apply"], ["land"], ["fork", "--at", "1"], ["decide", "skip"]):
+        verb, *more = command
+        words = (verb, "latest", *more)
+        refused = hansard(*words)
+        assert (refused.code, refusal in refused.err) == (3, True), words
+    assert hansard("events", session).out == before
