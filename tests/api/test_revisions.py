@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from adapters.store.texts import whole
 from adapters.workspace import Workspaces
 from domain.session.turns import TurnAnswered
-from tests.api.seen import review
+from tests.api.seen import BROWSER, Seen, review
 from tests.api.server import Json, delivery, ended, events, inside, only, session, start, system
 from tests.api.test_baseline import repository
 
@@ -164,3 +164,15 @@ def test_what_is_wrong_with_a_comment_is_named_by_its_place(client: TestClient, 
         assert all(error["pointer"].startswith(pointer[:11]) for error in answer.json()["errors"]), answer.json()
     assert revise(client, made, {"comments": []}).status_code == 422
     assert session(client, made["id"])["version"] == made["version"]
+
+
+def test_the_page_of_a_finished_session_has_a_form_that_works_without_a_script(
+    client: TestClient, folder: Path
+) -> None:
+    made = delivered(client, folder)
+    form = Seen(client.get(f"/sessions/{made['id']}").text)
+    assert "Request changes" in form.text
+    body = {"verb": "revise", "key": "a" * 32, "version": str(made["version"]), "state": "success", "text": "Again."}
+    answer = client.post(f"/sessions/{made['id']}", data=body, headers=BROWSER, follow_redirects=False)
+    assert answer.status_code == 303, answer.text
+    assert ended(client, made["id"])["revisions"][0]["status"] == "done"

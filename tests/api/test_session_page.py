@@ -299,9 +299,9 @@ def commands(html: str) -> list[str]:
     [
         (waiting_review, ["decision", "cancel"], ["Apply Fix", "Skip & Continue"]),
         (waiting_debate, ["decision", "cancel"], ["Revise Plan", "Accept as-is"]),
-        (at_checkpoint, ["continue", "reset"], ["Continue", "Reset for good"]),
-        (exhausted, ["budget"], ["Add budget", "no iterations left"]),
-        (two_iterations, [], []),
+        (at_checkpoint, ["continue", "revise", "reset"], ["Continue", "Request changes", "Reset for good"]),
+        (exhausted, ["budget", "revise"], ["Add budget", "no iterations left"]),
+        (two_iterations, ["revise"], ["Request changes"]),
     ],
 )
 def test_commands_are_offered_live_and_never_in_replay(

@@ -14,6 +14,7 @@ from domain.delivery.state import Delivery
 from domain.discussion.events import suggested
 from domain.discussion.state import Discussion
 from domain.kinds import allowed_actions
+from domain.orchestration.state import Orchestration
 from domain.session.state import Session
 from domain.values.budget import dollars
 from domain.values.words import Words
@@ -54,9 +55,16 @@ def act(request: Request, inside: System, now: Session, say: Words, *, key: str 
         waiting=[status.question_of(child, actor) for child in waiting],
         icons_of=ICONS,
         pausing=now.waits,
+        stopped=_stopped(now),
+        remarks=len(now.comments.open),
         key=key,
         sent=sent,
     ).strip()
+
+
+def _stopped(now: Session) -> bool:
+    """True if no agent is at work on the result that a person may want changed."""
+    return now.status != "active" if isinstance(now, Orchestration) else now.ended
 
 
 def _iteration_cost(inside: System, now: Session) -> str:
