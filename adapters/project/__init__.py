@@ -137,9 +137,20 @@ def load(checkout: Path) -> Project:
         return Project()
     try:
         text = content(path)
-        return parse(text).with_team(checkout)
+        project = parse(text)
+        _check_inside(project.workspace, checkout, text)
+        return project.with_team(checkout)
     except Unfit as error:
         raise BadProject({NAME: sentence_of(error)}) from None
+
+
+def _check_inside(setup: WorkspaceSetup, checkout: Path, text: str) -> None:
+    """Raises `BadProject` where a link of the checkout makes `copy` or `link` lead out of it."""
+    top = checkout.resolve()
+    for key, paths in (("copy", setup.copy_paths), ("link", setup.link)):
+        outside = [path for path in paths if not (checkout / path).resolve().is_relative_to(top)]
+        if outside:
+            raise BadProject({_place(text, ("workspace", key)): Sentence("copy_leads_outside", path=outside[0])})
 
 
 def parse(text: str) -> Project:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
 
+from adapters.workspace.borrowed_objects import promisor
 from adapters.workspace.git import WorkspaceError, in_theirs, line
 from adapters.workspace.recording_rules import ignored_at, ignored_now
 from adapters.workspace.repository import Repository
@@ -167,13 +168,21 @@ def commit_of(folder: Path, revision: str) -> str:
     return line(in_theirs(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"], folder))
 
 
+class NotHere(WorkspaceError):
+    """A partial clone lacks what is asked for. It is not fetched: reading uses no network."""
+
+
 def blamed(folder: Path, path: str, commit: str) -> list[BlamedLine]:
     """The lines of a file in a commit. Raises WorkspaceError if the file is not in it, or too large."""
     if _bytes_of(folder, path, commit) > MOST_MIB * 2**20:
         raise WorkspaceError(Sentence("too_large_to_blame", path=path, most=MOST_MIB))
-    output = in_theirs(
-        ["blame", "--porcelain", "--no-textconv", "-w", "--ignore-revs-file=", commit, "--", path], folder
-    )
+    question = ["blame", "--porcelain", "--no-textconv", "-w", "--ignore-revs-file=", commit, "--", path]
+    try:
+        output = in_theirs(question, folder)
+    except WorkspaceError as error:
+        if _is_file(folder, path, commit) and promisor(folder) is not None:
+            raise NotHere(Sentence("blame_lacks_objects", path=path)) from error
+        raise
     lines: list[BlamedLine] = []
     origins: dict[str, str] = {}
     source, number = "", 0
@@ -187,6 +196,12 @@ def blamed(folder: Path, path: str, commit: str) -> list[BlamedLine]:
     if len(lines) > MOST_LINES:
         raise WorkspaceError(Sentence("too_many_lines", path=path, most=MOST_LINES))
     return lines
+
+
+def _is_file(folder: Path, path: str, commit: str) -> bool:
+    with suppress(WorkspaceError):
+        return bool(in_theirs(["--literal-pathspecs", "ls-tree", "--full-tree", commit, "--", path], folder))
+    return False
 
 
 def _bytes_of(folder: Path, path: str, commit: str) -> int:

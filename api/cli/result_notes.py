@@ -47,7 +47,11 @@ def _on_validation(session: Mapping[str, Any], result: Mapping[str, Any]) -> Ite
         yield sentence("Not checked in a clone.")
     for weakening in (session.get("report") or {}).get("weakened") or ():
         yield _weaker(weakening)
-    for flake in (session.get("report") or {}).get("flaky") or ():
+    report = session.get("report") or {}
+    for command in (report.get("cleanRoom") or {}).get("stale") or ():
+        words = "`{command}` failed in the workspace, whose set-up was out of date, and passed in a fresh checkout."
+        yield sentence(words, command=command)
+    for flake in report.get("flaky") or ():
         if not flake["known"]:
             words = "Flaky: `{command}` failed {failed} of {runs} times, then passed."
             yield sentence(words, command=flake["command"], failed=flake["failed"], runs=flake["runs"])

@@ -7,11 +7,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from adapters.workspace import WorkspaceError
+from adapters.workspace.history import NotHere
 from api.http.problems import Problem
 from api.http.requests import answer_headers, system
 from api.routes.views import endpoint
 from domain.values.base import Unknown
-from domain.values.sentences import Sentence
+from domain.values.sentences import Sentence, sentence_of
 from projections.sessions import overview
 
 
@@ -22,6 +23,8 @@ def show_blame(request: Request) -> Response:
     path, revision = _path(request), request.query_params.get("revision") or "HEAD"
     try:
         lines = system(request).provenance.blame(top, path, revision, sessions)
+    except NotHere as error:
+        raise Unknown(sentence_of(error)) from error
     except WorkspaceError as error:
         raise Unknown(Sentence("path_not_in_revision", given=path, revision=revision)) from error
     return Response(lines, headers=answer_headers(), media_type="application/json")

@@ -116,6 +116,11 @@ class CleanRoom(Value):
     seconds: float = Field(default=0.0, description="how long it took, the set-up included")
     setup: tuple[SetupCommand, ...] = Field(default=(), description="the set-up commands that ran there")
     same: bool = Field(default=True, description="whether the commands ended there as in the workspace")
+    stale: tuple[str, ...] = Field(
+        default=(),
+        exclude_if=lambda stale: not stale,
+        description="the commands that failed each time in the workspace, by what its set-up had left, and passed here",
+    )
 
 
 class Flake(Value):

@@ -209,6 +209,7 @@ class HansardError(Exception):
     │   ├── MergeConflict
     │   ├── NoBranch
     │   ├── NotConverted
+    │   ├── NotHere            a partial clone lacks it
     │   └── TooLarge
     ├── Unreadable             what an agent says is not what was asked for
     ├── Misreadable            a program could mistake a value for an option

@@ -223,6 +223,53 @@ def test_a_command_that_fails_every_time_fails(client: httpx.Client, tmp_path: P
     assert counts.read_text() == "3", "once, and twice again"
 
 
+def test_a_workspace_that_is_out_of_date_is_named_and_not_called_flaky(client: httpx.Client, tmp_path: Path) -> None:
+    folder = repository(tmp_path / "shop", **GENERATED)
+    session = run(client, folder, "cmp grammar.txt parser.out", {"grammar.txt": "other\n"})
+    assert session["status"] == "success", session["finalSummary"]
+    assert session["report"]["flaky"] == []
+    room = session["report"]["cleanRoom"]
+    assert (room["same"], room["stale"]) == (True, ["cmp grammar.txt parser.out"])
+    assert report(client, session)["stale"] == ["cmp grammar.txt parser.out"]
+    assert data(client, session, "delivery.flaky_seen") == []
+    head = client.get(f"/sessions/{session['id']}", headers={"Accept": "text/html"}).text
+    assert "cmp grammar.txt parser.out failed in the workspace, whose set-up was out of date" in head
+
+
+@pytest.mark.parametrize("failing", [(0,), (0, 1)])
+def test_what_is_flaky_in_a_prepared_workspace_is_called_so(
+    client: httpx.Client, tmp_path: Path, failing: tuple[int, ...]
+) -> None:
+    folder = repository(tmp_path / "shop", **GENERATED, **wobbling(tmp_path / "runs", *failing))
+    session = run(client, folder, "python3 check.py", {"a.txt": "changed"})
+    assert session["status"] == "success", session["finalSummary"]
+    assert [flake["failed"] for flake in session["report"]["flaky"]] == [len(failing)]
+    assert "stale" not in session["report"]["cleanRoom"]
+
+
+def test_repeated_runs_share_one_set_up_and_nothing_else(client: httpx.Client, tmp_path: Path) -> None:
+    """What an earlier run has left, in the folder or in the home, makes no later one pass."""
+    counts = tmp_path / "set-ups"
+    set_up = f"echo x >> {counts}; mkdir -p built; cp a.txt built\n"
+    check = (
+        "grep -q changed a.txt || exit 0\n"
+        "cmp a.txt built/a.txt || exit 2\n"
+        "test -e built/left -a -e $HOME/left && exit 0\ntouch built/left $HOME/left\nexit 1\n"
+    )
+    files = {
+        "hansard.toml": '[workspace]\nsetup = ["sh make.sh"]\n[validation]\nrepeat = 4\n',
+        "make.sh": set_up,
+        "check.sh": check,
+        ".gitignore": "built/\n",
+        "a.txt": "a",
+    }
+    folder = repository(tmp_path / "shop", **files)
+    session = run(client, folder, "sh check.sh", {"a.txt": "changed"})
+    assert session["status"] == "failed"
+    assert data(client, session, "delivery.flaky_seen") == []
+    assert len(counts.read_text().split()) == 2, "in the workspace, and once for all repeated runs"
+
+
 def test_how_often_a_command_is_repeated_is_a_setting(client: httpx.Client, tmp_path: Path) -> None:
     counts = tmp_path / "runs"
     settings = {"hansard.toml": "[validation]\nrepeat = 0\n"}

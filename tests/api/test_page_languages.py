@@ -20,6 +20,7 @@ def test_every_message_is_used_and_every_message_used_exists() -> None:
         "decided_meanwhile",
         "head_files",
         "head_flaky",
+        "head_stale",
         "head_not_cloned",
         "head_not_validated",
         "outside_files",

@@ -247,7 +247,7 @@ class HostCommands:
         if not passed and finished.ended != "not_started" and not (hidden or packages):
             repeated = await validation.again(steps, finished, place, base, at_base=True)
             if repeated is not None:
-                finished, passed, flaky = repeated[1], True, True
+                finished, passed, flaky = repeated.run, True, True
         remedy = hidden or packages
         detail = finished.detail if finished.ended == "not_started" else ""
         why = () if passed else reasons_of(run_of(step, finished, self.settings), finished)

@@ -92,6 +92,21 @@ class CommandPlaces:
             await asyncio.to_thread(workspace.discard, folder)
             await asyncio.to_thread(delete, home)
 
+    @asynccontextmanager
+    async def repeats(self, tree: str | None, number: int) -> AsyncIterator["RepeatedPlace"]:
+        """A fresh checkout of that state for several runs, each of which begins with what the set-up has left. The
+        set-up runs once."""
+        async with self.fresh(tree, number) as ready:
+            place = RepeatedPlace(ready)
+            try:
+                yield place
+            finally:
+                await asyncio.to_thread(place.delete)
+
+    async def set_up_again(self, place: CommandPlace) -> None:
+        """Have the set-up run again in the session's folder before it is used next."""
+        (await self.workspace()).unready(place.folder)
+
     async def workspace(self) -> Workspace:
         """The session's workspace."""
         return await asyncio.to_thread(workspace_of, self.job, self.workspaces)
@@ -165,6 +180,39 @@ class CommandPlaces:
             if not passed:
                 break
         return tuple(ran)
+
+
+class RepeatedPlace:
+    """A place for commands that is as after its set-up each time."""
+
+    def __init__(self, ready: Ready) -> None:
+        self._ready = ready
+        self._kept = [
+            (folder, folder.with_name(f"kept-{folder.name}")) for folder in (ready.place.top, ready.place.home)
+        ]
+        self._used = False
+
+    @property
+    def passed(self) -> bool:
+        """True if the set-up passed there."""
+        return self._ready.passed
+
+    def renew(self) -> CommandPlace:
+        """Return the place without anything that an earlier run has left. Blocks."""
+        for folder, spare in self._kept:
+            if not self._used:
+                delete(spare)
+                copy_folder(folder, spare)
+            else:
+                delete(folder)
+                copy_folder(spare, folder)
+        self._used = True
+        return self._ready.place
+
+    def delete(self) -> None:
+        """Delete what was kept for the next run."""
+        for _, spare in self._kept:
+            delete(spare)
 
 
 def left_to_do(job: Job, workspaces: Workspaces, folder: Path) -> tuple[dict[str, str], list[list[str]]]:

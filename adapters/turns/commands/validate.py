@@ -5,11 +5,12 @@ in a fresh checkout, too. A command that fails is run again on fresh copies of t
 which is said, and counts as passed.
 """
 
+import asyncio
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -17,7 +18,7 @@ from adapters.processes.environment import clean_environment
 from adapters.processes.program import Finished
 from adapters.project.escapes import Inspection, inspect
 from adapters.turns.commands.clock import BudgetClock
-from adapters.turns.commands.prepare import CommandPlaces
+from adapters.turns.commands.prepare import CommandPlaces, RepeatedPlace
 from adapters.turns.commands.run import CommandPlace, output_of, own_program, reasons_of, run_of, run_step
 from domain.checks.test_counts import NO_COUNTS, RunnerCount, counts_in, none_ran, some_ran, together
 from domain.checks.weakening import Weakening
@@ -35,8 +36,8 @@ from domain.session.validation import (
 )
 from domain.values.sentences import Sentence, with_output
 
-_CLEAN, _AGAIN = 0, 1
-"""The numbers of the fresh checkouts: the clean room, and the place where a command is run again."""
+_CLEAN, _AGAIN, _AT_BASE = 0, 1, 2
+"""The numbers of the fresh checkouts: the clean room, and the places where a command is run again."""
 _NOTHING_RAN: Final = outcome(())
 
 
@@ -52,6 +53,8 @@ class WorkVerdict:
     in_clean_room: tuple[dict[str, Any], ...] = ()
     """The commands that ran in a fresh checkout besides the workspace, for the report."""
     flaky: tuple[Flake, ...] = ()
+    stale: tuple[str, ...] = ()
+    """The commands that failed only by what lay in the workspace."""
     cause: Cause | None = None
     tests: tuple[RunnerCount, ...] = ()
     """How many tests ran, as far as the output says."""
@@ -83,6 +86,7 @@ class WorkVerdict:
             "cleanRoom": False if room is None else room | ({"runs": self.in_clean_room} if self.in_clean_room else {}),
             "flaky": [flake.model_dump(by_alias=True) for flake in self.flaky],
             "weakened": [weakening.model_dump(by_alias=True) for weakening in self.weakened],
+            "stale": self.stale,
         }
         return orjson.dumps(whole).decode()
 
@@ -94,6 +98,7 @@ class _Series:
     runs: list[CommandRun]
     outputs: list[Finished]
     flaky: list[Flake]
+    stale: list[str]
 
     @property
     def tests(self) -> tuple[RunnerCount, ...]:
@@ -103,6 +108,14 @@ class _Series:
     @property
     def passed(self) -> bool:
         return all(run.passed for run in self.runs)
+
+
+class Repetition(NamedTuple):
+    """What was seen of a command that failed and passed on the same tree: `run` is the one that passed. Without a
+    `flake`, it fails in the workspace each time, by what lies there, and passes in a fresh checkout."""
+
+    run: Finished
+    flake: Flake | None = None
 
 
 class WorkValidation:
@@ -138,7 +151,9 @@ class WorkValidation:
                 return WorkVerdict(failure=failure, place=place)
             place = place.also(dict(inspection.env))
         dirty = await self._places.has_leftovers(place)
-        series = await self._series(steps, place, tree)
+        series = await self._series(steps, place, tree, may_be_stale=dirty)
+        if series.stale:
+            await self._places.set_up_again(place)
         verdict = self._verdict(series, steps, place)
         if (await self._places.workspace()).in_place is not None or not self._preparation.clean_room:
             return verdict
@@ -160,7 +175,9 @@ class WorkValidation:
                     return failed if failed.failure else replace(failed, clean_room=clean)
             place = self._moved(self._with_base(ready.place), before)
             series = await self._series(steps, place, tree)
-        clean = CleanRoom(needed=True, seconds=_since(began), setup=ready.setup, same=series.passed)
+        clean = CleanRoom(
+            needed=True, seconds=_since(began), setup=ready.setup, same=series.passed, stale=verdict.stale
+        )
         there = tuple(_shown(run, finished) for run, finished in zip(series.runs, series.outputs, strict=True))
         flaky = _together(verdict.flaky, series.flaky)
         if series.passed:
@@ -196,6 +213,7 @@ class WorkValidation:
             outputs=tuple(series.outputs),
             reasons=() if result.passed else reasons_of(series.runs[-1], series.outputs[-1]),
             flaky=tuple(series.flaky),
+            stale=tuple(series.stale),
             cause="no_tests" if series.runs and series.runs[-1].no_tests else None,
             tests=series.tests,
             place=place,
@@ -230,17 +248,23 @@ class WorkValidation:
 
     # -- one command -------------------------------------------------------------------------------------------------
 
-    async def _series(self, steps: Sequence[ValidationStep], place: CommandPlace, tree: str | None) -> _Series:
-        """Run the commands until one fails or cannot be started."""
-        series = _Series([], [], [])
+    async def _series(
+        self, steps: Sequence[ValidationStep], place: CommandPlace, tree: str | None, *, may_be_stale: bool = False
+    ) -> _Series:
+        """Run the commands until one fails or cannot be started. `may_be_stale`: something lies in the place that a
+        clone would not have, and it may be out of date."""
+        series = _Series([], [], [], [])
         for number, step in enumerate(steps):
             finished = await run_step(step, place, self._settings)
             run = run_of(step, finished, self._settings)
             if not run.passed and finished.ended != "not_started":
-                repeated = await self.again(steps[: number + 1], finished, place, tree)
+                repeated = await self.again(steps[: number + 1], finished, place, tree, may_be_stale=may_be_stale)
                 if repeated is not None:
-                    series.flaky.append(repeated[0])
-                    run, finished = run_of(step, repeated[1], self._settings), repeated[1]
+                    if repeated.flake is None:
+                        series.stale.append(step.command)
+                    else:
+                        series.flaky.append(repeated.flake)
+                    run, finished = run_of(step, repeated.run, self._settings), repeated.run
             if run.passed and some_ran(self._tests.get(step.command, ())) and none_ran(counts_in(output_of(finished))):
                 run = run.changed(no_tests=True)
             series.runs.append(run)
@@ -257,19 +281,24 @@ class WorkValidation:
         tree: str | None,
         *,
         at_base: bool = False,
-    ) -> tuple[Flake, Finished] | None:
-        """Run the last of these commands again, which failed, each time on a fresh copy of the same tree. What was seen
-        of it and the run that passed; None if it fails every time. No run counts for the budget. `at_base`: the tree is
-        the base tree, so that what is flaky there is known."""
+        may_be_stale: bool = False,
+    ) -> Repetition | None:
+        """Run the last of these commands again, which failed, each time on a fresh copy of the same tree. None if it
+        fails every time. No run counts for the budget. `at_base`: the tree is the base tree, so that what is flaky
+        there is known. `may_be_stale`: see `_series`."""
+        if not self._preparation.repeat or (await self._places.workspace()).in_place is not None:
+            return None
         step, failing = steps[-1], [first]
-        async with self._clock.stopped(self._places.job, "repeat"):
+        async with self._clock.stopped(self._places.job, "repeat"), self._places.repeats(tree, _AGAIN) as room:
             for _ in range(self._preparation.repeat):
-                finished = await self._once_more(steps, place, tree)
+                finished = await self._once_more(room, steps, place)
                 if finished is None:
                     return None
-                if not run_of(step, finished, self._settings).passed:
+                if not self._passes(step, finished):
                     failing.append(finished)
                     continue
+                if may_be_stale and len(failing) == 1 and await self._fails_each_time(step, place):
+                    return Repetition(finished)
                 runs = len(failing) + 1
                 flake = Flake(
                     stage=step.stage,
@@ -279,43 +308,59 @@ class WorkValidation:
                     tests=tuple(dict.fromkeys(name for each in failing for name in failed_tests(output_of(each)))),
                     known=at_base or step.command in self._known or await self._is_flaky_at_base(steps, place, runs),
                 )
-                return flake, finished
+                return Repetition(finished, flake)
         return None
+
+    def _passes(self, step: ValidationStep, finished: Finished) -> bool:
+        return run_of(step, finished, self._settings).passed
+
+    async def _fails_each_time(self, step: ValidationStep, place: CommandPlace) -> bool:
+        """True if the command fails again and again in the same place."""
+        for _ in range(self._preparation.repeat):
+            finished = await self._timed(step, place)
+            if finished is None or self._passes(step, finished):
+                return False
+        return True
 
     async def _is_flaky_at_base(self, steps: Sequence[ValidationStep], place: CommandPlace, runs: int) -> bool:
         """True if the command passes and fails on the base tree, run as often there."""
         ends: set[bool] = set()
-        for _ in range(runs):
-            finished = await self._once_more(steps, place, self._base)
-            if finished is None:
-                return False
-            ends.add(run_of(steps[-1], finished, self._settings).passed)
-            if len(ends) > 1:
-                return True
+        async with self._places.repeats(self._base, _AT_BASE) as room:
+            for _ in range(runs):
+                finished = await self._once_more(room, steps, place)
+                if finished is None:
+                    return False
+                ends.add(self._passes(steps[-1], finished))
+                if len(ends) > 1:
+                    return True
         return False
 
     async def _once_more(
-        self, steps: Sequence[ValidationStep], before: CommandPlace, tree: str | None
+        self, room: RepeatedPlace, steps: Sequence[ValidationStep], before: CommandPlace
     ) -> Finished | None:
-        """Run the last of the commands in a fresh checkout, after those before it. None if the time for repeated runs
-        is over, or if a fresh checkout cannot be made."""
-        began = time.monotonic()
-        left = self._preparation.repeat_seconds - self._repeating
-        if left <= 0 or (await self._places.workspace()).in_place is not None:
+        """Run the last of the commands as in a fresh checkout, after those before it. None if the time for repeated
+        runs is over, or if a fresh checkout cannot be made."""
+        if not room.passed:
             return None
+        place = self._moved(self._with_base(await asyncio.to_thread(room.renew)), before)
+        finished: Finished | None = None
+        for step in steps:
+            finished = await self._timed(step, place)
+            if finished is None or not self._passes(step, finished):
+                break
+        return finished
+
+    async def _timed(self, step: ValidationStep, place: CommandPlace) -> Finished | None:
+        """The run of a command in the time that is left for repeated runs; None if that is not enough."""
+        left = self._preparation.repeat_seconds - self._repeating
+        if left <= 0:
+            return None
+        began, seconds = time.monotonic(), min(self._settings.validation_timeout, left)
         try:
-            async with self._places.fresh(tree, _AGAIN) as ready:
-                if not ready.passed:
-                    return None
-                place = self._moved(self._with_base(ready.place), before)
-                for step in steps:
-                    seconds = min(self._settings.validation_timeout, left - (time.monotonic() - began))
-                    finished = await run_step(step, place, self._settings, seconds=max(0.001, seconds))
-                    if not run_of(step, finished, self._settings).passed:
-                        break
-                return None if finished.ended == "timeout" and seconds < self._settings.validation_timeout else finished
+            finished = await run_step(step, place, self._settings, seconds=seconds)
         finally:
             self._repeating += time.monotonic() - began
+        return None if finished.ended == "timeout" and seconds < self._settings.validation_timeout else finished
 
     async def inspect(self, steps: Sequence[ValidationStep], place: CommandPlace) -> Inspection:
         """Look whether the commands would test something other than the workspace."""

@@ -173,8 +173,13 @@ def _on_validation(session: Session) -> list[dict[str, Any]]:
     if session.validated is None:
         return [] if session.outstanding else [{"say": "head_not_validated", "values": {}}]
     alone = [] if session.validated.clean_room else [{"say": "head_not_cloned", "values": {}}]
+    room = session.clean_room
+    stale = [
+        {"say": "head_stale", "values": {"command": cut(short_command(command), 80)}}
+        for command in (room.stale if room else ())
+    ]
     flakes = (flake for flake in session.flaky.values() if not flake.known)
-    return alone + [
+    return [*alone, *stale] + [
         {
             "say": "head_flaky",
             "values": {"command": cut(short_command(flake.command), 80), "n": flake.failed, "of": flake.runs},

@@ -46,6 +46,33 @@ def test_a_whole_file_is_read() -> None:
     assert project.validation.baseline
 
 
+@pytest.mark.parametrize("key", ["copy", "link"])
+@pytest.mark.parametrize(("path", "leads"), [("out", "../outside"), ("out/deep/file", "/etc"), ("in", "a")])
+def test_what_a_link_leads_out_of_the_repository_is_neither_copied_nor_shared(
+    tmp_path: Path, key: str, path: str, leads: str
+) -> None:
+    (top := tmp_path / "top").mkdir()
+    (top / path.partition("/")[0]).symlink_to(leads)
+    (top / "hansard.toml").write_text(f'[workspace]\nsetup = []\n{key} = ["ok", "{path}"]\n')
+    if path == "in":
+        assert load(top).workspace.setup == ()
+        return
+    with pytest.raises(BadProject) as refused:
+        load(top)
+    [(place, why)] = refused.value.places.items()
+    assert (place, path in why) == (f"hansard.toml:3 [workspace] {key}", True)
+
+
+def test_filters_are_a_setting_that_needs_trust() -> None:
+    project = parse("[workspace]\nfilters = true\n")
+    assert project.digest is not None
+    assert project.untrusted().workspace.filters is False
+    assert parse("[workspace]\nfilters = false\n").digest is None
+    with pytest.raises(BadProject) as refused:
+        parse('[workspace]\nfilters = "yes"\n')
+    assert list(refused.value.places) == ["hansard.toml:2 [workspace] filters"]
+
+
 def test_a_checkout_without_the_file_has_the_defaults(tmp_path: Path) -> None:
     assert load(tmp_path) == Project()
     assert Project().digest is None

@@ -21,3 +21,21 @@ def test_a_file_that_is_too_large_is_refused_by_name(tmp_path: Path, monkeypatch
     assert history.blamed(tmp_path, "empty.txt", "HEAD") == []
     with pytest.raises(WorkspaceError, match="gone"):
         history.blamed(tmp_path, "gone.txt", "HEAD")
+
+
+def test_what_a_partial_clone_lacks_is_said_and_not_fetched(tmp_path: Path) -> None:
+    (origin := tmp_path / "origin").mkdir()
+    git(origin, "init", "--quiet", "--initial-branch=main")
+    for number in range(2):
+        (origin / "a.txt").write_text(f"line\n{number}\n")
+        git(origin, "add", "--all")
+        git(origin, "commit", "--quiet", "-m", "More")
+    git(origin, "config", "uploadpack.allowFilter", "true")
+    git(tmp_path, "clone", "--quiet", "--filter=blob:none", f"file://{origin}", "part")
+    with pytest.raises(history.NotHere, match=r"git blame a\.txt"):
+        history.blamed(tmp_path / "part", "a.txt", "HEAD")
+    with pytest.raises(WorkspaceError, match="gone") as refused:
+        history.blamed(tmp_path / "part", "gone.txt", "HEAD")
+    assert not isinstance(refused.value, history.NotHere)
+    git(tmp_path / "part", "blame", "a.txt")
+    assert len(history.blamed(tmp_path / "part", "a.txt", "HEAD")) == 2
