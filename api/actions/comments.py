@@ -13,7 +13,7 @@ from adapters.workspace.lines import CommitNotHere, file_at, holder_of, lines_of
 from api.actions.answers import Receipt
 from api.actions.bodies import Body, Reason
 from api.actions.call import ActionCall, Intent
-from api.actions.declaration import Tool, action
+from api.actions.declaration import FormOf, Tool, action
 from api.node.commits import folders_of
 from api.system import System
 from domain.kinds import allowed_actions
@@ -91,6 +91,7 @@ class CommentReceipt(Receipt):
     "there.",
     example={"text": "Name this after what it returns.", "path": "src/shop.py", "line": 12},
     status=201,
+    form=FormOf(bound=False),
     tools=(Tool("comment", "Comment on a session's result: on lines of a file, on a file, or on the whole."),),
 )
 async def make_comment(call: ActionCall[MakeComment]) -> Intent:
@@ -107,6 +108,7 @@ async def make_comment(call: ActionCall[MakeComment]) -> Intent:
     description="Only who made a comment may withdraw it. `open` with a reason insists: the comment is to be dealt "
     "with again.",
     example={"status": "open", "reason": "The name is still the old one."},
+    form=FormOf(bound=False),
 )
 async def settle_comment(call: ActionCall[SettleComment]) -> Intent:
     """Resolve or withdraw a comment, or insist on it."""

@@ -66,7 +66,7 @@ class Action(Generic[B]):
     @property
     def verb(self) -> str:
         """The last part of the path: what forms and commands call it."""
-        return self.path.rpartition("/")[2]
+        return self.path.rpartition("/")[2].strip("{}")
 
     @property
     def is_of_session(self) -> bool:

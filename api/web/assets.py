@@ -18,7 +18,7 @@ from domain.values.sentences import Sentence
 WEB: Final = Path(__file__).parent
 SHEETS: Final = (
     "app", "frame", "controls", "home", "session", "gauges", "panels", "tables", "prose", "drawings", "events", "turns",
-    "changes", "compare", "chat", "lab", "gantt", "palette", "log", "reports", "replay", "print",
+    "changes", "comments", "compare", "chat", "lab", "gantt", "palette", "log", "reports", "replay", "print",
 )  # fmt: skip
 SCRIPTS: Final = (
     "keys",
@@ -30,6 +30,7 @@ SCRIPTS: Final = (
     "taking",
     "going",
     "noticing",
+    "remarks",
     "pacing",
     "palette",
     "events",

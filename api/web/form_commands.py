@@ -33,7 +33,7 @@ KEY: Final = re.compile("[0-9a-f]{32}")
 LONGEST: Final = 200
 """Maximum length of a session's name or state."""
 TRIES: Final = 3
-ENVELOPE: Final = frozenset({"key", "verb", "session", "version", "state", "really"})
+ENVELOPE: Final = frozenset({"key", "verb", "session", "part", "version", "state", "really"})
 """Fields that say which command it is and what its sender saw."""
 
 
@@ -52,6 +52,7 @@ class Asked(NamedTuple):
     version: int | None
     state: str
     really: bool
+    part: str
 
     @property
     def name(self) -> str:
@@ -88,13 +89,13 @@ async def start(request: Request) -> Response:
 
 async def command(request: Request) -> Response:
     """POST /sessions/{id}: a command of its page"""
-    only(request, "at", "lang")
+    only(request, "at", "lang", "tab")
     sent_command = _command_of(await fields(request), request.path_params["id"])
     sent = await _carried_out(request, sent_command)
     if isinstance(sent, Sent):
         return _told_of(sent) if scripted(request) else await routes.again(request, sent)
     session = sent.answer["sessionId"] if sent_command.name == "fork" else request.path_params["id"]
-    return _to(request, "sessions", session)
+    return _to(request, "sessions", session, tab=request.query_params.get("tab"))
 
 
 async def answer(request: Request) -> Response:
@@ -115,14 +116,14 @@ def _command_of(form: dict[str, str], here: str) -> Asked:
     action, way = VERBS[name]
     names = places(way, action.model({}))
     _check_fields(form, {*names, *ENVELOPE})
-    state, version = form.get("state", ""), form.get("version", "")
-    if max(len(session), len(state)) > LONGEST or not session:
+    state, version, part = form.get("state", ""), form.get("version", ""), form.get("part", "")
+    if max(len(session), len(state), len(part)) > LONGEST or not session:
         raise of_field("session", Sentence("not_a_session_id"), status=400)
     if way.bound != bool(NUMBER.fullmatch(version)):
         raise of_field("version", Sentence("version_not_shown"), status=400)
     values = {name: value for name, value in form.items() if name in names}
     seen = int(version) if way.bound else None
-    return Asked(action, way, session, values, _key(form), seen, state, form.get("really") == "yes")
+    return Asked(action, way, session, values, _key(form), seen, state, form.get("really") == "yes", part)
 
 
 def _key(form: dict[str, str]) -> str:
@@ -164,13 +165,14 @@ async def _knocked(request: Request, command: Asked) -> FormOutcome:
     the writer remembers refusals, too."""
     for attempt in range(TRIES):
         newest = await asyncio.to_thread(_as_seen, request, command) if command.form.again and command.state else None
-        key = key_of(command.key, command.name, command.session, command.body, command.version, attempt)
+        key = key_of(command.key, command.name, command.session, command.part, command.body, command.version, attempt)
         outcome = await hand_over(
             request,
             command.action,
             command.body,
             key=key,
             session=command.session,
+            part=command.part,
             version=newest or command.version,
         )
         if outcome.status != 412 or (newest is None and not outcome.replayed):

@@ -51,6 +51,7 @@ async def hand_over(
     *,
     key: str,
     session: str = "",
+    part: str = "",
     version: int | None = None,
 ) -> FormOutcome:
     """Perform an action for the sender of the form."""
@@ -61,6 +62,7 @@ async def hand_over(
         scope=request.state.scope,
         body=None,
         session=session,
+        part=part,
         version=version,
         key=key,
         fingerprint=fingerprint(b"FORM", action.path.encode(), raw),

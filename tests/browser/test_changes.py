@@ -39,3 +39,27 @@ def test_a_line_explains_itself_and_commands_are_copied(site: Browsing, server: 
     page.get_by_role("button", name=f"Copy hansard apply {session_id}").click()
     assert page.evaluate("navigator.clipboard.readText()") == f"hansard apply {session_id}"
     assert faults(page) == []
+
+
+def test_lines_are_commented_on_by_click_drag_and_key(site: Browsing, server: Server) -> None:
+    session_id = two_iterations(server.client)
+    page = site.tab(f"/sessions/{session_id}?tab=changes")
+    numbers = page.locator(".is-added > .n[data-line]")
+    numbers.first.click()
+    page.keyboard.type("Name this after what it returns.")
+    page.locator(".commenting[open]").get_by_role("button", name="Comment").click()
+    expect(page.locator("#c1")).to_contain_text("Name this after what it returns.")
+    above, below = (numbers.nth(each).bounding_box() for each in (0, 1))
+    assert above and below
+    page.mouse.move(above["x"] + 5, above["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(below["x"] + 5, below["y"] + 5, steps=3)
+    page.mouse.up()
+    expect(page.get_by_label("To line")).to_have_value("2")
+    page.keyboard.type("Is this tested?")
+    page.locator(".commenting[open]").get_by_role("button", name="Comment").click()
+    expect(page.locator("#c2")).to_contain_text("src/login.py:1-2")
+    page.get_by_role("heading", level=1).click()
+    page.keyboard.press("c")
+    expect(page.locator(".commenting[open] textarea")).to_be_focused()
+    assert faults(page) == []

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from api.web.plain_text import cut
+from api.web.session.comments import put_under_lines, threads_of
 from api.web.session.context import SENTENCE, PanelContext, event_of
 from api.web.session.diffing import Changed, Row, rows_of
 from api.web.session.patches import FilePatch, counts, files_of, net
@@ -29,7 +30,11 @@ def changes(context: PanelContext) -> dict[str, Any]:
     rows = rows_of(files, by_turn, alone=context.file)
     for row in rows:
         row["marks"] = marks.get(row["path"], ())
+    shown_rows = [row for row in rows if context.file in ("", row["path"])]
+    others = put_under_lines(threads_of(context), shown_rows) if not context.turn else []
     return {
+        "head": context.session.result_head if context.session.takes_comments and not context.turn else None,
+        "remarks": others if not context.file else [],
         "focus": context.turn,
         "file": context.file,
         "turns": [_turn(turn, parts) for turn, parts in made],
@@ -37,7 +42,7 @@ def changes(context: PanelContext) -> dict[str, Any]:
         "added": sum(row["added"] for row in rows),
         "removed": sum(row["removed"] for row in rows),
         "folders": [(folder, list(group)) for folder, group in groupby(rows, _folder)],
-        "files": [row for row in rows if context.file in ("", row["path"])],
+        "files": shown_rows,
         "marked": {mark for group in marks.values() for mark in group},
         "taken": _taken(context, result),
     }

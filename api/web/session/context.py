@@ -1,7 +1,7 @@
 """A session at one version: everything a panel is built from, with its events and long texts. No clock, no request."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, Protocol
 
@@ -15,6 +15,7 @@ from api.web.plain_text import cut, rendered
 from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
 from domain.orchestration.state import Orchestration
+from domain.session.comments import Whereabouts
 from domain.session.state import Session
 from domain.session.summary import summary_of
 from domain.values.base import DomainEvent, Text
@@ -46,6 +47,8 @@ class PanelContext:
     language: Language
     turn: str = ""
     file: str = ""
+    whereabouts: Mapping[str, Whereabouts] = field(default_factory=dict)
+    """Where the lines of comments are at this version."""
 
     @property
     def trail(self) -> Trail:

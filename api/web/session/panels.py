@@ -10,9 +10,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Final, NamedTuple, TypeVar
 
+from adapters.workspace.comment_lines import whereabouts_of
+from api.node.commits import folders_of
 from api.node.session_answers import marked
 from api.system import System
-from api.web.rendering import fragment
+from api.web.rendering import KEY, fragment
 from api.web.session import (
     agents,
     artifacts,
@@ -27,6 +29,7 @@ from api.web.session import (
     work,
 )
 from api.web.session.context import PanelContext
+from domain.session.comments import Whereabouts
 from domain.session.state import Session
 from domain.values.words import Language, Words
 from projections.record.session import view
@@ -154,7 +157,12 @@ class Gallery:
             language=say.language,
             turn=of.turn if of else "",
             file=of.file if of else "",
+            whereabouts=self._whereabouts(session) if of and of.tab == "changes" else {},
         )
+
+    def _whereabouts(self, session: Session) -> dict[str, Whereabouts]:
+        comments = session.comments.all
+        return whereabouts_of(folders_of(self._system.settings, session), session, comments) if comments else {}
 
     def _keep(self, key: _Key, made: Panels, forgotten: int) -> None:
         with self._lock:
@@ -174,6 +182,7 @@ def _made(say: Words, named: Language | None, panel: Panel, context: PanelContex
         id=context.session.id,
         kind=context.session.kind,
         version=context.version,
+        key=KEY,
         p=panel.build(context),
     ).strip()
     return Made(hashlib.sha256(html.encode()).hexdigest()[:12], html)
