@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 from tests.api.scenes import two_iterations
 from tests.api.seen import page
 from tests.api.server import Json, inside, session
-from tests.api.test_page_forms import Form, post
+from tests.api.test_page_forms import Form, send
 
 WORDS = "Name this after what it returns."
 
@@ -38,7 +38,7 @@ def form_of(html: str, verb: str, words: str) -> Form:
 def commented(client: TestClient, made: str, **fields: str) -> str:
     """The page after a comment from the form of the file."""
     form = form_of(changes(client, made), "comments", 'name="path" value="src/login.py"')
-    answer = post(client, form, text=WORDS, **fields)
+    answer = send(client, form, text=WORDS, **fields)
     assert answer.status_code == 303 and answer.headers["Location"].endswith("?tab=changes")
     return changes(client, made)
 
@@ -58,7 +58,7 @@ def test_a_comment_stands_under_its_line(client: TestClient, made: str) -> None:
 
 def test_what_was_refused_is_shown_again_with_what_is_wrong(client: TestClient, made: str) -> None:
     form = form_of(changes(client, made), "comments", 'name="path" value="src/login.py"')
-    answer = post(client, form, text=WORDS, line="9999")
+    answer = send(client, form, text=WORDS, line="9999")
     assert answer.status_code == 422
     assert WORDS in answer.text and "src/login.py has 2 lines there" in answer.text
     assert comments(client, made) == []
@@ -66,7 +66,7 @@ def test_what_was_refused_is_shown_again_with_what_is_wrong(client: TestClient, 
 
 def test_a_comment_is_settled_on_the_page(client: TestClient, made: str) -> None:
     html = commented(client, made, line="1")
-    answer = post(client, form_of(html, "comment", 'name="part" value="c1"'), status="resolved", reason="Fine.")
+    answer = send(client, form_of(html, "comment", 'name="part" value="c1"'), status="resolved", reason="Fine.")
     assert answer.status_code == 303
     [comment] = comments(client, made)
     assert (comment["status"], comment["reason"]) == ("resolved", "Fine.")
@@ -75,7 +75,7 @@ def test_a_comment_is_settled_on_the_page(client: TestClient, made: str) -> None
 
 def test_the_whole_takes_a_comment_and_markup_stays_text(client: TestClient, made: str) -> None:
     form = form_of(changes(client, made), "comments", 'id="text-whole"')
-    post(client, form, text="<b>Good.</b>")
+    send(client, form, text="<b>Good.</b>")
     html = changes(client, made)
     assert "&lt;b&gt;Good.&lt;/b&gt;" in html and "<b>Good.</b>" not in html
 
