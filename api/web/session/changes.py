@@ -14,6 +14,7 @@ from api.web.session.diffing import Changed, Row, rows_of
 from api.web.session.patches import FilePatch, counts, files_of, net
 from api.web.session.turns import TurnCard, patch_of, turns_of
 from domain.delivery.events import ValidationFailed
+from domain.kinds import allowed_actions
 from domain.orchestration.state import Orchestration
 
 
@@ -35,6 +36,9 @@ def changes(context: PanelContext) -> dict[str, Any]:
     return {
         "head": context.session.result_head if context.session.takes_comments and not context.turn else None,
         "remarks": others if not context.file else [],
+        "revisable": "revise" in allowed_actions(context.session) and not context.turn,
+        "open": len(context.session.comments.open),
+        "state": context.badge,
         "focus": context.turn,
         "file": context.file,
         "turns": [_turn(turn, parts) for turn, parts in made],
