@@ -33,10 +33,11 @@ def changes(context: PanelContext) -> dict[str, Any]:
         row["marks"] = marks.get(row["path"], ())
     shown_rows = [row for row in rows if context.file in ("", row["path"])]
     others = put_under_lines(threads_of(context), shown_rows) if not context.turn else []
+    takes = context.session.takes_comments and not context.turn
     return {
-        "head": context.session.result_head if context.session.takes_comments and not context.turn else None,
+        "head": context.session.result_head if takes and "comments" in context.may else None,
         "remarks": others if not context.file else [],
-        "revisable": "revise" in allowed_actions(context.session) and not context.turn,
+        "revisable": {"revise"} <= {*context.may} & {*allowed_actions(context.session)} and not context.turn,
         "open": len(context.session.comments.open),
         "state": context.badge,
         "focus": context.turn,

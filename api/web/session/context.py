@@ -47,6 +47,8 @@ class PanelContext:
     language: Language
     turn: str = ""
     file: str = ""
+    may: tuple[str, ...] = ()
+    """The commands of panels that the reader's key may send."""
     whereabouts: Mapping[str, Whereabouts] = field(default_factory=dict)
     """Where the lines of comments are at this version."""
 

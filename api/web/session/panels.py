@@ -90,11 +90,13 @@ PANELS: Final = (
 
 
 class Selection(NamedTuple):
-    """What of a session is looked at: a tab, in it a turn by its id, or "", and a file that was changed, or ""."""
+    """What of a session is looked at: a tab, in it a turn by its id, or "", and a file that was changed, or "". `may`
+    are the commands of panels that the reader's key may send."""
 
     tab: str = "overview"
     turn: str = ""
     file: str = ""
+    may: tuple[str, ...] = ()
 
 
 _Key = tuple[str, int, Language, Language | None, Selection, str | None]
@@ -157,6 +159,7 @@ class Gallery:
             language=say.language,
             turn=of.turn if of else "",
             file=of.file if of else "",
+            may=of.may if of else (),
             whereabouts=self._whereabouts(session) if of and of.tab == "changes" else {},
         )
 

@@ -16,7 +16,7 @@ from api.http.problems import of_field
 from api.http.requests import answer_headers, number, only
 from api.system import System
 from api.web.model import ICONS, badge, clock
-from api.web.rendering import KEY, explicit, fragment, language_of, needs, page, render
+from api.web.rendering import KEY, explicit, fragment, language_of, may_send, needs, page, render
 from api.web.sent_forms import NOTHING, Sent
 from api.web.session.act import act
 from api.web.session.context import badge_of
@@ -37,6 +37,8 @@ from projections.sessions import overview
 
 JSON: Final = "application/json"
 FOR_EVER: Final = "private, max-age=31536000, immutable"
+_SENT: Final = ("comments", "revise")
+"""The commands of panels."""
 FORKS: Final = 50
 """Forks of a session that its page lists."""
 
@@ -132,7 +134,10 @@ def _view(request: Request) -> Selection:
     tab = "turns" if "turn" in request.path_params else request.query_params.get("tab", "") or TABS[0]
     if tab not in TABS:
         raise of_field("tab", Sentence("not_one_of", choices=list(TABS)))
-    return Selection(tab, turn, request.query_params.get("file", "") if tab == "changes" else "")
+    if tab != "changes":
+        return Selection(tab, turn)
+    may = may_send(request)
+    return Selection(tab, turn, request.query_params.get("file", ""), tuple(verb for verb in _SENT if may(verb)))
 
 
 def _panels(request: Request, session: Session, say: Words) -> Panels:
