@@ -65,9 +65,9 @@ _GATHERED: Final = ("substitute", "budget", "query")
 """Fields into which options are gathered."""
 _FIELD: Final = re.compile(rf"\b(?:{'|'.join(name for name in _OPTIONS if not name.islower())})\b")
 
-Use = Literal["read", "all", "start", "work"]
-"""What a log is opened for: reading sessions; any endpoint; starting a session, which takes a team; working on turns
-too."""
+Use = Literal["read", "all", "first", "start", "work"]
+"""What a log is opened for: reading sessions; any endpoint, also where the log begins with it (`first`); starting a
+session, which takes a team; working on turns too."""
 
 
 class Api:
@@ -169,8 +169,8 @@ async def connected(
             yield Api(http, poll=_SERVER_POLL)
         return
     settings = where.settings(team=team, example=example)
-    reads = use in ("read", "all")
-    if reads:
+    reads = use in ("read", "all", "first")
+    if reads and use != "first":
         require_log(settings)
     # Who only reads needs no team, and no word about a broken one.
     app = _application(settings.model_copy(update={"team": None}) if reads else settings, use, actor)
@@ -192,14 +192,21 @@ def _application(settings: "Settings", use: Use, actor: str | None) -> "Starlett
         return reader(settings, actor=named)
     from api.app import create_app
 
-    return create_app(settings, work=use == "work", actor=named, has_team=use != "all")
+    return create_app(settings, work=use == "work", actor=named, has_team=use not in ("all", "first"))
 
 
 def require_log(settings: "Settings") -> None:
     """Raises Failed for a named log that does not exist: reading never creates one."""
-    file = settings.log_file
-    if "database" in settings.model_fields_set and file is not None and not file.exists():
+    file = missing_log(settings)
+    if file is not None:
         raise Failed(sentence("No log at {file}.", file=file), code=exits.NOT_FOUND)
+
+
+def missing_log(settings: "Settings") -> Path | None:
+    """The file of a named log, if there is none there."""
+    file = settings.log_file
+    is_named = "database" in settings.model_fields_set
+    return file if is_named and file is not None and not file.exists() else None
 
 
 async def resolve(api: Api, name: str) -> str:

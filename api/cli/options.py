@@ -162,6 +162,8 @@ LONGEST = 500_000
 _LONGEST_PATH: Final = 1_024
 _OPTION: Final = re.compile(r"--?[A-Za-z][\w-]*(=.*)?")
 """What is more likely a slip than a text. Texts may begin with a hyphen: a list does."""
+_FILE: Final = re.compile(r"(?!\w+://)(?:\S*/\S+|\S+\.[A-Za-z]\w{0,7})")
+"""A word that looks like the name of a file."""
 
 
 def text_from(text: str | None, file: Path | None, *, what: str, option: str = "--file") -> str:
@@ -191,11 +193,18 @@ def text_from(text: str | None, file: Path | None, *, what: str, option: str = "
 
 
 def text_or_file(words: str | None, file: Path | None, *, what: str) -> str:
-    """As `given`, but a text that names an existing file means what is in the file."""
+    """As `text_from`, but a text that names an existing file means what is in the file. Raises Failed for a single word
+    that looks like a file where there is none."""
     named = Path(words).expanduser() if words and len(words) <= _LONGEST_PATH and "\n" not in words else None
     with suppress(OSError, ValueError):  # a text that no file can be called
         if named is not None and file is None and named.is_file():
             return _read(named, "FILE")
+    if words and file is None and _FILE.fullmatch(words):
+        raise Failed(
+            sentence("There is no file {word}.", word=words),
+            sentence("To have the word itself discussed, pass it through stdin, with - in its place."),
+            code=exits.USAGE,
+        )
     return text_from(words, file, what=recorded("thing", what))
 
 

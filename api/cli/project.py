@@ -29,7 +29,7 @@ async def trust(path: ExistingDirectory = Path(), /, *, json: AsJson = False, wh
     path
         A folder in the repository.
     """
-    async with connected(where, "all") as api:
+    async with connected(where, "first") as api:
         try:
             granted = await api.post("/api/trust", {"workspace": str(path.resolve())})
         except Failed as error:  # the folder is no option here

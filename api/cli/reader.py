@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 from adapters.files import checkout_of
 from api.cli.labels import sentence
 from api.cli.options import Json, Where
-from api.cli.terminal import local_time, one_line
+from api.cli.terminal import local_time, one_line, say
 from api.node.local_files import default_log, node_folder
 from api.node.log_files import ListRow, LogFiles, NeedRow, PermissionRow
 
@@ -118,8 +118,12 @@ class ServerReader:
         return True
 
     async def _pages(self, path: str, limit: int, cursor: str | None, filters: Json) -> ItemPage:
-        from api.cli.client import connected  # what reads files starts without it
+        from api.cli.client import connected, missing_log  # what reads files starts without it
 
+        missing = None if self._where.address() else missing_log(self._where.settings())
+        if missing is not None:
+            say(sentence("No log at {file} yet: there will be one with the first session.", file=missing))
+            return ItemPage([], None)
         async with connected(self._where) as api:
             return ItemPage(*await api.pages(path, limit=limit, cursor=cursor, **filters))
 

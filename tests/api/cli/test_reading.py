@@ -13,14 +13,14 @@ import pytest
 
 from api.cli.commands import COMMANDS, PAST, READ
 from tests.adapters import audited
-from tests.api.cli.conftest import Hansard
+from tests.api.cli.conftest import Hansard, git
 from tests.projections.stage import Stage
 
 WRITES = ("fork", "import", "blame", "attest", "trace")
 """Commands on the past that also write, or need a repository or a result."""
 READING = [found.name for found in COMMANDS if found.group in (READ, PAST) and found.name not in WRITES]
 NEEDED = {
-    **dict.fromkeys(("show", "events", "worklog", "changes", "replay", "explain"), ("delivery-1",)),
+    **dict.fromkeys(("show", "events", "worklog", "changes", "comments", "replay", "explain"), ("delivery-1",)),
     "diff": ("delivery-1", "delivery-1"),
     "prove": ("delivery-1", "1"),
     "lab": ("--profile", "seed"),
@@ -54,7 +54,7 @@ def json_values(text: str) -> list[object]:
         return [json.loads(line) for line in text.splitlines()]
 
 
-@pytest.mark.parametrize("name", [name for name in READING if name not in ("checkpoint", "prove", "verify", "export")])
+@pytest.mark.parametrize("name", sorted({*READING} - {"checkpoint", "prove", "verify", "export", "list", "inbox"}))
 @pytest.mark.parametrize("given", ["flag", "environment"])
 def test_a_log_that_is_named_and_not_there_is_not_made(
     hansard: Hansard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, given: str
@@ -66,6 +66,41 @@ def test_a_log_that_is_named_and_not_there_is_not_made(
     result = hansard(name, *NEEDED.get(name, ()), *flag)
     assert (result.code, result.out, result.err) == (3, "", f"hansard: No log at {path}.\n")
     assert not path.parent.exists()
+
+
+@pytest.mark.parametrize(("name", "words"), [("list", "No sessions yet."), ("inbox", "Nothing is waiting for you.")])
+def test_lists_of_a_log_that_does_not_exist_yet_are_empty(
+    hansard: Hansard, tmp_path: Path, name: str, words: str
+) -> None:
+    path = tmp_path / "elsewhere" / "log.db"
+    plain, json = (hansard(name, *more, "--database", str(path)) for more in ((), ("--json",)))
+    note = f"No log at {path} yet: there will be one with the first session.\n"
+    assert (plain.code, plain.out) == (0, "") and plain.err.startswith(note) and words in plain.err
+    assert (json.code, json.json, json.err) == (0, {"items": [], "nextCursor": None}, note)
+    assert not path.parent.exists()
+
+
+def test_a_log_may_begin_with_trust(hansard: Hansard, tmp_path: Path) -> None:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "hansard.toml").write_text("[workspace]\n")
+    git(tmp_path / "shop", "init", "-q")
+    path = tmp_path / "elsewhere" / "log.db"
+    trusted = hansard("trust", str(tmp_path / "shop"), "--database", str(path))
+    assert (trusted.code, path.exists()) == (0, True), trusted.err
+
+
+@pytest.mark.parametrize("word", ["nofile.md", "docs/plan.md", "계획.md", "./plan", "../notes.txt", "~/plan.md"])
+@pytest.mark.parametrize("verb", ["review", "debate"])
+def test_a_word_that_looks_like_a_file_and_is_none_is_not_discussed(hansard: Hansard, verb: str, word: str) -> None:
+    refused = hansard(verb, word, "--detach")
+    assert (refused.code, refused.err.splitlines()[0]) == (2, f"hansard: There is no file {word}.")
+    assert hansard("list", "--json").json["items"] == []
+
+
+@pytest.mark.parametrize("text", ["Use v1.2", "ship", "v1.2", "https://example.org/plan.md", "Move a.py to b.py"])
+def test_other_words_are_discussed_as_they_are(hansard: Hansard, text: str) -> None:
+    started = hansard("debate", text, "--detach")
+    assert started.code == 0, started.err
 
 
 @pytest.mark.parametrize("name", ["checkpoint", "verify", "export"])
