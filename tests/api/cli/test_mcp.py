@@ -21,7 +21,7 @@ from tests.kit.surroundings import without_settings
 mcp = pytest.importorskip("mcp")
 pytestmark = pytest.mark.acceptance
 Call = Callable[..., Any]
-READING = {"list_sessions", "show_session", "inbox", "changes", "turns", "explain", "wait"}
+READING = {"list_sessions", "show_session", "inbox", "changes", "comments", "turns", "explain", "wait"}
 DECIDING = {"decide", "add_budget", "revise", "answer_permission", "answer_scope"}
 ALL = {tool.name for tool in TOOLS}
 
