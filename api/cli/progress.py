@@ -1,6 +1,7 @@
 """What a person sees while a session runs: a live display on a terminal, a line for each event in a pipe."""
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 _NEWS: Final = 5
 """Lines of one agent's work per update, in a pipe."""
+_WORD: Final = re.compile(r"[^\W\d_]{2}|\d")
+_JSON: Final = re.compile(r'\s*(?:```|"?\s*[}\]]|[{\[]\s*(?:["{\[}\]]|$)|"\w+"\s*:)')
 _MOST: Final = 4
 """Lines of an event that says why something failed, on a terminal."""
 _WARNING: Final = "yellow"
@@ -90,26 +93,37 @@ def screen() -> AbstractContextManager[Screen]:
     return nullcontext(Lines())
 
 
+def _tells(event: Json) -> bool:
+    """Returns whether an event tells anything: an attempt without tools is over with its answer."""
+    data = event["data"]
+    return event["type"] != "turn.activity_recorded" or bool(data.get("toolsTotal") or data.get("denied"))
+
+
+def _is_prose(words: str) -> bool:
+    """Returns whether a piece of an agent's work is something to read: no fence, and no piece of a JSON object."""
+    return _WORD.search(words) is not None and _JSON.match(words) is None
+
+
 class Lines:
-    """A line for each event: version, time, type, words."""
+    """A line for each event that tells anything: version, time, type, words."""
 
     def __init__(self) -> None:
         self._agents: list[str] = []
 
     def show_events(self, events: Sequence[Json]) -> None:
-        for event in events:
+        for event in filter(_tells, events):
             say(line_of(event, self._agents))
 
     def show_status(self, session: Json) -> None:
         self._agents = agents_of(session)
 
     def show_child(self, child: Json, events: Sequence[Json]) -> None:
-        for event in events:
+        for event in filter(_tells, events):
             say(f"    > {line_of(event)}")
 
     def show_turns(self, turns: "Sequence[RunningTurn]") -> None:
         for turn in turns:
-            for words in turn.news[-_NEWS:]:
+            for words in [words for words in turn.news if _is_prose(words)][-_NEWS:]:
                 say(f"      {turn.agent}: {words}")
 
 

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from api.cli.figures import history
-from api.cli.progress import LiveScreen, figures, summary
+from api.cli.progress import Lines, LiveScreen, figures, summary
 
 BUDGET = {"maxIterations": 6, "maxMinutes": 45, "elapsedMs": 247_000, "remainingIterations": 5, "reason": None}
 SESSION: dict[str, Any] = {
@@ -162,6 +162,36 @@ def test_every_verdict_has_its_line_round_by_round() -> None:
 
 def test_unknown_session_shows_nothing() -> None:
     assert figures({"id": "orchestration-1", "status": "active", "mode": "direct"}) == []
+
+
+class _Turn:
+    """A running turn with what is new of it."""
+
+    agent = "Claude"
+
+    def __init__(self, *news: str) -> None:
+        self.news = list(news)
+
+
+def test_lines_of_a_running_agent_are_to_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+    pieces = ("```", "```json", '"}],"a', "}", "]}", '{"goals": ["x"]', '"score": 95', "{", "[{", "…")
+    prose = ("I read a.py.", '"average" fails.', "고쳤습니다", "Run pytest → 1 failed", "[1] see below", "42")
+    Lines().show_turns([_Turn(*pieces)])  # type: ignore[list-item]
+    assert capsys.readouterr().err == ""
+    for words in prose:
+        Lines().show_turns([_Turn(*pieces, words)])  # type: ignore[list-item]
+        assert capsys.readouterr().err == f"      Claude: {words}\n"
+
+
+@pytest.mark.parametrize(("tools", "denied", "lines"), [(0, 0, 0), (2, 0, 1), (0, 1, 1)])
+def test_an_attempt_without_tools_has_no_line_of_its_own(
+    capsys: pytest.CaptureFixture[str], tools: int, denied: int, lines: int
+) -> None:
+    data = {"toolsTotal": tools, "denied": denied}
+    event = {"version": 3, "timestamp": "2026-11-28T10:00:00.000Z", "type": "turn.activity_recorded", "data": data}
+    Lines().show_events([event])
+    Lines().show_child({}, [event])
+    assert len(capsys.readouterr().err.splitlines()) == 2 * lines
 
 
 def test_live_display_shows_open_discussions_below_the_session() -> None:
