@@ -194,7 +194,7 @@ def test_a_delivery_that_runs_out_of_budget_says_so_and_goes_on_when_extended(
     assert "status   success" in more.out
     assert "iteration 2/2" in more.out
     assert more.err.splitlines()[0].endswith(
-        "delivery.budget_extended          Budget extended by 1 iteration: - 한 번 더"
+        "extended the budget by 1 iteration: - 한 번 더"
     )
 
 
