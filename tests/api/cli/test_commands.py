@@ -193,9 +193,7 @@ def test_a_delivery_that_runs_out_of_budget_says_so_and_goes_on_when_extended(
     assert more.code == 0
     assert "status   success" in more.out
     assert "iteration 2/2" in more.out
-    assert more.err.splitlines()[0].endswith(
-        "extended the budget by 1 iteration: - 한 번 더"
-    )
+    assert more.err.splitlines()[0].endswith("extended the budget by 1 iteration: - 한 번 더")
 
 
 def test_a_task_may_begin_like_an_option(hansard: Hansard) -> None:
