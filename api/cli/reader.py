@@ -71,6 +71,9 @@ class SessionReader(Protocol):
     def session(self, name: str, at: int | None = None) -> Json:
         """The answer about the session of this name, now or after an event."""
 
+    def cause(self, session_id: str, at: int | None = None) -> Json | None:
+        """The event that says what went wrong in a session that has stopped, or None."""
+
     def decisions(self, limit: int) -> ItemPage:
         """What waits for a person, in full."""
 
@@ -104,6 +107,9 @@ class ServerReader:
     def session(self, name: str, at: int | None = None) -> Json:
         return _run(self._session(name, at))
 
+    def cause(self, session_id: str, at: int | None = None) -> Json | None:
+        return _run(self._cause(session_id, at))
+
     def decisions(self, limit: int) -> ItemPage:
         return _run(self._pages("/api/decisions", limit, None, {}))
 
@@ -126,6 +132,13 @@ class ServerReader:
             return ItemPage([], None)
         async with connected(self._where) as api:
             return ItemPage(*await api.pages(path, limit=limit, cursor=cursor, **filters))
+
+    async def _cause(self, session_id: str, at: int | None) -> Json | None:
+        from api.cli.client import connected, path_of  # what reads files starts without it
+
+        async with connected(self._where) as api:
+            cause: Json | None = (await api.get(f"{path_of(session_id)}/explain", version=at))["cause"]
+            return cause
 
     async def _session(self, name: str, at: int | None) -> Json:
         from api.cli.client import connected, resolve

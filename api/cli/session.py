@@ -37,8 +37,8 @@ _LINES: Final = 20
 """Lines of a subject that are shown."""
 
 
-def details(session: Json, commands: list[str]) -> Pairs:
-    """Everything that a person may want to know of a session."""
+def details(session: Json, commands: list[str], cause: Json | None = None) -> Pairs:
+    """Everything that a person may want to know of a session. `cause` is the event that says what went wrong."""
     turns = session.get("outstandingTurns") or ()
     return [
         ("session", session["id"]),
@@ -53,6 +53,7 @@ def details(session: Json, commands: list[str]) -> Pairs:
         ("parent", session.get("parent") or ""),
         ("discussed in", ", ".join(session.get("children") or ())),
         ("last error", _error(session)),
+        ("evidence", _evidence(cause)),
         ("workspace", session.get("workspace") or ""),
         *_fence(session),
         ("origin", session.get("origin") or ""),
@@ -266,10 +267,14 @@ def why_stopped(session: Json, commands: Sequence[str], event: Json | None) -> P
     cause, waits = reason_of(session), why_waiting(session)
     if not cause and not event and not waits:
         return []
-    lines = [f"{event['version']}. {event['lines'][0]}", *event["lines"][1:_EVIDENCE]] if event else []
-    shown = "\n".join(lines) or worded(session, "lastError")
+    shown = _evidence(event) or worded(session, "lastError")
     first = next(iter(steps(session, commands)), "")
     return [("cause", cause), ("evidence", shown), *(waits or [("next", first)])]
+
+
+def _evidence(event: Json | None) -> str:
+    """The first lines of what the event says, after its number; empty without one."""
+    return "\n".join([f"{event['version']}. {event['lines'][0]}", *event["lines"][1:_EVIDENCE]]) if event else ""
 
 
 def steps(session: Json, commands: Sequence[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """`list`, `show`: the newest sessions, and one of them."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 from cyclopts.types import PositiveInt
@@ -66,6 +66,10 @@ def list_sessions(
     return exits.OK
 
 
+_STOPPED: Final = frozenset({"failed", "partial", "checkpoint"})
+"""The statuses of sessions whose reasons are in their events."""
+
+
 def show(session: Id, /, *, at: At = None, json: AsJson = False, where: Where = HERE) -> int:
     """Show a session: its status, its result and the commands it allows now."""
     reader = reader_of(where)
@@ -75,8 +79,10 @@ def show(session: Id, /, *, at: At = None, json: AsJson = False, where: Where = 
     else:
         from api.cli.session import details  # a list has none
 
+        item: Json = answer["session"]
+        cause = reader.cause(str(item["id"]), at) if item.get("reason") or item["status"] in _STOPPED else None
         is_worked_on = at is not None or _is_worked_on(reader, answer["session"])
-        put_pairs(details(answer["session"], answer.get("availableCommands") or []))
+        put_pairs(details(item, answer.get("availableCommands") or [], cause))
         if not is_worked_on:
             from api.cli.waiting import say_no_worker
 

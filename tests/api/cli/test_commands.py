@@ -178,6 +178,7 @@ def test_explain_ends_with_cause_evidence_and_next_command(delivery: Callable[..
     cause, evidence, step = hansard("explain", "latest").out.splitlines()[-3:]
     assert cause == "cause     an agent's turn failed and no attempt is left"
     assert evidence == "evidence  9. crash: The scenario answers planner with crash."
+    assert "evidence    9. crash: The scenario answers planner with crash." in hansard("show", "latest").out
     assert step == f"next      hansard retry {name}"
 
 
