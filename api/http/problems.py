@@ -56,6 +56,8 @@ PATTERNS = {
     r"^\S([^\x00-\x1f\x7f]*\S)?$": "not_one_line",
     r"^/[^\x00]*$": "path_not_absolute",
     r"^[0-9a-f]{64}$": "not_a_digest",
+    r"^[0-9a-f]{7,64}$": "not_a_commit",
+    r"^c[0-9]+$": "not_a_comment",
     r"^[^\s\x00-\x1f\x7f-\x9f~^:?*\[\\]+$": "not_a_branch",
 }
 """What the patterns of our bodies mean."""

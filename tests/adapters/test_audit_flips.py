@@ -118,7 +118,7 @@ def unnoticed(log: Path, folder: Path, seed: int, count: int) -> tuple[set[tuple
 
 
 def test_a_flipped_bit_in_any_fact_of_any_table_is_found(log: Path, tmp_path: Path) -> None:
-    tried, silent = unnoticed(log, tmp_path, 29, 2)
+    tried, silent = unnoticed(log, tmp_path, 29, 4)
     assert silent == []
     assert {table for table, _ in tried} == {*KEYS, "sqlite_sequence"}
     assert {("receipts", "body"), ("turns", "attempt"), ("turns", "state"), ("keys", "expires")} <= tried

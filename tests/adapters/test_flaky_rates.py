@@ -47,6 +47,10 @@ class Places:
     async def fresh(self, tree: str | None, number: int = 0) -> AsyncIterator[Ready]:
         yield self._place(tree)
 
+    @asynccontextmanager
+    async def repeats(self, tree: str | None, number: int) -> AsyncIterator[Any]:
+        yield SimpleNamespace(passed=True, renew=lambda: self._place(tree))
+
     def _place(self, tree: str | None) -> Ready:
         self._made += 1
         folder = Path(f"/places/{tree or TREE}/{self._made}")

@@ -33,7 +33,7 @@ def test_at_the_limit_the_delivery_stops_and_can_be_extended() -> None:
     for _ in range(3):
         iterate(run)
     assert (run.delivery.status, run.delivery.code) == ("failed", "no_progress")
-    assert allowed_actions(run.delivery) == ("extend",)
+    assert allowed_actions(run.delivery) == ("extend", "revise")
     run.extend(add_iterations=2)
     assert (run.delivery.status, run.delivery.iteration, run.delivery.code) == ("running", 4, None)
     iterate(run)

@@ -46,11 +46,16 @@ def test_lines_that_look_like_heads_are_lines() -> None:
     first, second, third, fourth = hunks(PATCH.split("\n"))
     assert first == PatchHunk(
         "a.txt",
-        (HunkLine(" ", "one", 1), HunkLine("-", "-- gone", 0), HunkLine("+", "++ here", 2), HunkLine(" ", "three", 3)),
+        (
+            HunkLine(" ", "one", 1, 1),
+            HunkLine("-", "-- gone", 0, 2),
+            HunkLine("+", "++ here", 2),
+            HunkLine(" ", "three", 3, 3),
+        ),
     )
-    assert (second.path, second.lines) == ("a.txt", (HunkLine("-", "nine", 0),))
+    assert (second.path, second.lines) == ("a.txt", (HunkLine("-", "nine", 0, 9),))
     assert (third.path, third.lines) == ('spät "x".txt', (HunkLine("+", "new", 1),))
-    assert (fourth.path, fourth.lines) == ("old.txt", (HunkLine("-", "old", 0),))
+    assert (fourth.path, fourth.lines) == ("old.txt", (HunkLine("-", "old", 0, 1),))
 
 
 def test_a_merge_adds_only_what_no_parent_has() -> None:

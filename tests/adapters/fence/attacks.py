@@ -478,20 +478,25 @@ def command_line(place: dict[str, Any], actor: str) -> Iterator[Try]:
     session, url = place["session"], f"http://127.0.0.1:{place['port']}"
     log = {"HANSARD_DATABASE": f"sqlite:///{place['secret']['log']}", "HANSARD_DATA_DIR": place["node"]}
     remote = {"HANSARD_DATA_DIR": place["node"]}
-    yield "files/command/list of the log", lambda: hansard(place, log, "list", "--json")
+    yield "files/command/list of the log", lambda: hansard(place, log, "list", "--json", shows=session)
     yield "files/command/show from the log", lambda: hansard(place, log, "show", session, "--json")
     yield "files/command/decide in the log", lambda: hansard(place, log, "decide", session, "accept")
-    yield "files/command/list over HTTP", lambda: hansard(place, remote, "list", "--json", "--server", url)
+    yield (
+        "files/command/list over HTTP",
+        lambda: hansard(place, remote, "list", "--json", "--server", url, shows=session),
+    )
     yield "files/command/decide over HTTP", lambda: hansard(place, remote, "decide", session, "accept", "--server", url)
 
 
-def hansard(place: dict[str, Any], settings: dict[str, str], *words: str) -> bool:
+def hansard(place: dict[str, Any], settings: dict[str, str], *words: str, shows: str = "") -> bool:
+    """Whether the command did what it was asked, and its output `shows` this: a log that nobody can see has empty
+    lists."""
     env = {**os.environ, **settings, "PYTHONPATH": place["root"], "PYTHONDONTWRITEBYTECODE": "1"}
     result = subprocess.run(
         [sys.executable, "-m", "api", *words], env=env, capture_output=True, timeout=30, cwd=scratch()
     )
     # 4: understood and refused by the state of the session, which only whoever may decide is told
-    return result.returncode in (0, 4) and b"Traceback" not in result.stderr
+    return result.returncode in (0, 4) and b"Traceback" not in result.stderr and shows.encode() in result.stdout
 
 
 # -- the disk, and what comes afterwards -------------------------------------------------------------------------------

@@ -140,7 +140,7 @@ def test_a_rewritten_event_is_named_though_its_hashes_fit(hansard: Hansard, log:
     named = f"position {position}: {stream} version {version} was rewritten, with a new hash"
     for _ in range(2):
         result = hansard("verify")
-        assert (result.code, result.out.splitlines()[0].startswith(named)) == (8, True)
+        assert (result.code, any(line.startswith(named) for line in result.out.splitlines())) == (8, True)
         assert f"Keep a copy of {log} and of the views {Settings().views_path}" in result.err
         assert hansard("verify", "--json").json["firstBad"] == position
         assert hansard("list").code == 0
@@ -156,7 +156,7 @@ def test_views_that_end_with_a_rewritten_event_still_show_what_it_was(hansard: H
     shown = audited.rows(Settings().views_path, "SELECT * FROM overview")
     assert hansard("message", "Add a logout page", "--detach").code == 0
     assert set(shown) <= set(audited.rows(Settings().views_path, "SELECT * FROM overview"))
-    assert hansard("verify").out.startswith(f"position {position}: {stream} version {version} was rewritten")
+    assert f"position {position}: {stream} version {version} was rewritten" in hansard("verify").out
 
 
 def test_every_rewritten_session_is_named_by_its_first_event(hansard: Hansard, log: Path) -> None:
@@ -164,7 +164,7 @@ def test_every_rewritten_session_is_named_by_its_first_event(hansard: Hansard, l
     firsts = audited.rows(log, "SELECT min(position), stream FROM events WHERE version IN (2, 3) GROUP BY stream")
     for position, _ in firsts:
         audited.rewritten(log, int(str(position)), '"actor":"', '"actor":"not-')
-    lines = hansard("verify").out.splitlines()
+    lines = [line for line in hansard("verify").out.splitlines() if line.startswith("position ")]
     assert [line.split()[1:5] for line in lines] == [
         [f"{position}:", str(stream), "version", "2"] for position, stream in sorted(firsts)
     ]
