@@ -40,6 +40,9 @@ class Places:
     async def has_leftovers(self, _: CommandPlace) -> bool:
         return True
 
+    async def set_up_again(self, _: CommandPlace) -> None:
+        """Every folder of a twin is new."""
+
     async def tidied(self, tree: str | None = None) -> Ready:
         return self._place(tree)
 
@@ -49,7 +52,7 @@ class Places:
 
     @asynccontextmanager
     async def repeats(self, tree: str | None, number: int) -> AsyncIterator[Any]:
-        yield SimpleNamespace(passed=True, renew=lambda: self._place(tree))
+        yield SimpleNamespace(passed=True, renew=lambda: self._place(tree).place)
 
     def _place(self, tree: str | None) -> Ready:
         self._made += 1

@@ -47,7 +47,8 @@ def test_a_session_that_ran_out_of_budget_asks_for_more(client: TestClient) -> N
     seen = Seen(html)
     assert "The session needs more budget: no iterations left." in seen.text
     assert [form.get("data-command") for form in seen.all("form") if "data-command" in form] == [
-        f"/api/sessions/{session_id}/budget"
+        f"/api/sessions/{session_id}/budget",
+        f"/api/sessions/{session_id}/revise",
     ]
     home = page(client, "/")
     assert "Needs you" in home and "The iterations are used up" in home

@@ -179,7 +179,7 @@ def test_a_command_that_is_refused_says_so_in_korean(client: TestClient) -> None
     script = post(client, f"/sessions/{session_id}?lang=ko", SCRIPT, **fields)
     expected = (
         "처리하지 못했습니다: 딜리버리 세션은 실행 중 (계획) 상태에서 계속할 수 없습니다. "
-        "지금 가능한 작업: 취소, 예산 추가."
+        "지금 가능한 작업: 취소, 예산 추가, 수정 요청."
     )
     assert (page.status_code, script.status_code) == (409, 409)
     assert expected in Seen(page.text).text

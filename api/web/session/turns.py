@@ -135,7 +135,7 @@ OPEN: Final = 4_000
 MATERIAL: Final = (
     *("task", "subject", "plan", "files", "goals", "architecture", "design", "feedback", "validation", "history"),
     *("changes", "pass_criteria", "fail_criteria", "results", "agents", "employees", "peers", "previous_results"),
-    *("rounds", "answer", "synthesis", "convergence", "issues", "reasons"),
+    *("rounds", "answer", "synthesis", "convergence", "issues", "reasons", "revision", "so_far"),
 )
 """The names of the blocks, which the page has words for."""
 INSTRUCTIONS: Final = "instructions"

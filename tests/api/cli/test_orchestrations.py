@@ -325,7 +325,7 @@ def test_every_reading_command_knows_a_run(hansard: Hansard, run: Run) -> None:
         "           - 문서 (docs; phases 3; then a checkpoint): 문서의 일",
         "rounds     round 2/3",
         "history    round 1  Backend  phase 3  PASS  ok",
-        "can now    continue, reset, cancel",
+        "can now    continue, reset, cancel, revise",
     ):
         assert line in shown.out.splitlines()
     assert "planning" not in hansard("show", session_id, "--at", "1").out.split("prompt")[0]

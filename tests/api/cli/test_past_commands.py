@@ -155,7 +155,9 @@ def test_a_session_is_explained_from_the_command_that_began_it(hansard: Hansard,
 
 def test_explain_wish_names_what_is_missing(hansard: Hansard, blocked_once: str) -> None:
     result = hansard("explain", blocked_once, "--wish", "implementation")
-    assert result.out.splitlines()[-1] == "implementation cannot be reached from success."
+    assert result.out.splitlines()[-1] == "Waiting for a person: revise."
+    result = hansard("explain", blocked_once, "--wish", "planning")
+    assert result.out.splitlines()[-2] == "planning cannot be reached from success."
     result = hansard("explain", blocked_once, "--at", "3", "--wish", "architecture")
     assert result.out.splitlines()[-2:] == [
         "From planning to architecture: complete to architecture.",

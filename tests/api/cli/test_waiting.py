@@ -78,7 +78,7 @@ def test_a_refusal_names_each_allowed_action_once(client: TestClient) -> None:
     session_id = start(client, delivery({"planner": [asking("rm -rf build")]}))
     reached(client, session_id, "turn.permission_requested")
     refused = client.post(f"/api/sessions/{session_id}/retry", json={})
-    assert (refused.status_code, refused.json()["allowed"]) == (409, ["cancel", "extend", "permission"])
+    assert (refused.status_code, refused.json()["allowed"]) == (409, ["cancel", "extend", "revise", "permission"])
 
 
 def test_a_long_question_is_shortened_in_the_inbox_only(client: TestClient, tmp_path: Path, hansard: Hansard) -> None:
