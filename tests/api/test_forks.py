@@ -265,7 +265,8 @@ def test_the_explanation_goes_back_to_the_command_that_began_it(client: TestClie
     answer = client.get(f"/api/sessions/{source}/explain", params={"wish": "implementation"}).json()
     assert [link["actor"] for link in answer["chain"][:2]] == ["unauthenticated", "agent:planner"]
     assert answer["chain"][-1]["events"][-1]["state"] == "success"
-    assert answer["whyNot"]["text"] == "implementation cannot be reached from success."
+    wanted = "From success to implementation: revise to implementation.\nWaiting for a person: revise."
+    assert answer["whyNot"]["text"] == wanted
     assert "Review approved" in json.dumps(answer["chain"][-1])
 
 

@@ -234,7 +234,7 @@ def test_a_parent_whose_discussion_goes_on_says_so(client: httpx.Client) -> None
     session_id = start(client, run(slow, planReview={"enabled": True}))
     debate = child(client, session_id, status="debating")
     answer = decide(client, session_id, "accept")
-    assert (answer.status_code, answer.json()["allowed"]) == (409, ["reset", "cancel", "extend"])
+    assert (answer.status_code, answer.json()["allowed"]) == (409, ["reset", "cancel", "extend", "revise"])
     assert f"does not wait for a decision yet. {debate['id']} is still in progress." in answer.json()["detail"]
     assert client.post(f"/api/sessions/{session_id}/cancel", json={}).status_code == 200
 
