@@ -1,4 +1,4 @@
-"""Small files that people write, read whole; private files and folders; the checkout that a folder is in."""
+"""Small files that people write, read whole; private files and folders."""
 
 import json
 import os
@@ -93,20 +93,3 @@ def open_to_others(path: Path) -> bool:
 def is_empty(folder: Path) -> bool:
     """True if this is a folder with nothing in it."""
     return folder.is_dir() and next(folder.iterdir(), None) is None
-
-
-def checkout_of(folder: Path) -> Path | None:
-    """The top of the checkout that contains a folder, as git finds it; None outside of git. A folder that is merely
-    called `.git` does not count. A bare repository is its own top."""
-    if is_bare(folder):
-        return folder
-    for place in (folder, *folder.parents):
-        git = place / ".git"
-        if git.is_file() or (git / "HEAD").exists():
-            return place
-    return None
-
-
-def is_bare(folder: Path) -> bool:
-    """True if this is a git repository without a checkout."""
-    return (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir()

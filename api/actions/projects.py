@@ -4,10 +4,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from adapters.files import checkout_of, is_bare
 from adapters.project import NAME, BadProject, Project, Trust, load, parse
 from adapters.workspace import Room, WorkspaceError, check, committed, confine
 from adapters.workspace.conversion_facts import filtered_files
+from api.node.checkouts import checkout_of, is_bare
 from api.node.settings import Settings
 from domain.delivery.validation import Preparation
 from domain.values.base import Forbidden, Invalid

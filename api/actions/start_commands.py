@@ -9,12 +9,12 @@ import orjson
 
 from adapters.agents.scripted import Scenario
 from adapters.agents.team import Team
-from adapters.files import checkout_of
 from adapters.project import Project
 from adapters.project.defaults import NO_RETRY, RetryDefaults, ReviewDefaults
 from adapters.project.discovery import uses_pnpm
 from api.actions.bodies import Conversation, DebateStart, DeliveryStart, Discussed, ReviewStart, Start, WishBody
 from api.actions.projects import confined_paths, preparation_of, trusted_project, workspace_of
+from api.node.checkouts import checkout_of
 from api.node.settings import Settings
 from domain.convergence.profiles import named
 from domain.delivery.chart import PHASES, ROLES, checked_phases

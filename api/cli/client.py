@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from urllib.parse import quote
 
-from adapters.files import checkout_of
 from api.cli import exits
 from api.cli.exits import Failed, in_words
 from api.cli.labels import sentence
 from api.cli.options import Json, Where
 from api.cli.terminal import say
+from api.node.checkouts import checkout_of
 from domain.values.sentences import Sentence, from_wire
 from domain.values.words import of_environment
 

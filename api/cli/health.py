@@ -186,7 +186,7 @@ def beside_the_log(log: Path) -> Iterator[Finding]:
     copy.
     """
     from adapters.fence.folders import inside
-    from adapters.files import checkout_of
+    from api.node.checkouts import checkout_of
 
     folder, checkout = log.absolute().parent.resolve(), checkout_of(Path.cwd())
     places = [Path(place) for place in os.environ.get("PATH", "").split(os.pathsep) if place.startswith("/")]

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from adapters.files import checkout_of, private_file, sync
+from adapters.files import private_file, sync
 from api.cli import exits
 from api.cli.client import connected
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import HERE, WHERE, AsJson, Where
 from api.cli.terminal import counted, put_json, say
+from api.node.checkouts import checkout_of
 
 if TYPE_CHECKING:
     from adapters.proof.checkpoints import SignedHead

@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
-from adapters.files import checkout_of
 from api.cli.labels import sentence
 from api.cli.options import Json, Where
 from api.cli.terminal import local_time, one_line, say
+from api.node.checkouts import checkout_of
 from api.node.local_files import default_log, node_folder
 from api.node.log_files import ListRow, LogFiles, NeedRow, PermissionRow
 

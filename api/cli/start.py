@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 from cyclopts import Group, Parameter
 from cyclopts.types import ExistingDirectory
 
-from adapters.files import checkout_of
 from adapters.project import load as load_project
 from adapters.workspace.git import WorkspaceError
 from api.cli import exits
@@ -23,6 +22,7 @@ from api.cli.labels import sentence
 from api.cli.options import Json, Where
 from api.cli.terminal import one_line, put, put_json, say
 from api.cli.watch import follow_to_end
+from api.node.checkouts import checkout_of
 from domain.values.sentences import from_wire
 
 _NAMED: Final = 5

@@ -6,7 +6,6 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
-from adapters.files import is_bare
 from api.cli import exits
 from api.cli.activity import RunningTurns, StallWatch
 from api.cli.asking import allowed, decide, is_interactive, permitted
@@ -18,6 +17,7 @@ from api.cli.progress import Screen, screen
 from api.cli.result_notes import only_applies
 from api.cli.session import outcome, steps
 from api.cli.terminal import put, put_json, put_pairs, say
+from api.node.checkouts import is_bare
 
 _REFRESH_SECONDS: Final = 1.0
 

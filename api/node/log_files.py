@@ -10,7 +10,6 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from api.node import local_files
 from api.node.local_files import answer_about, views_of
-from projections.sessions.places import HERE, of_repository
 
 T = TypeVar("T")
 Reading = Callable[[sqlite3.Connection, sqlite3.Connection], T | None]
@@ -24,7 +23,6 @@ _NEWEST_ROWS: Final = (
     " WHERE kind = coalesce(:kind, kind) AND status = coalesce(:status, status) ORDER BY created DESC LIMIT :limit"
 )
 _NEWEST: Final = "SELECT session_id FROM overview ORDER BY created DESC LIMIT 1"
-_NEWEST_HERE: Final = f"SELECT session_id FROM overview WHERE {HERE} ORDER BY created DESC LIMIT 1"
 _BEGINNING: Final = (
     "SELECT session_id FROM overview WHERE substr(session_id, 1, length(:name)) = :name"
     " OR substr(session_id, instr(session_id, '-') + 1, length(:name)) = :name LIMIT 2"
@@ -152,8 +150,13 @@ def _answer(log: sqlite3.Connection, views: sqlite3.Connection, name: str, here:
         return answer
     if name != "latest":
         rows = views.execute(_BEGINNING, {"name": name})
+    elif here is None:
+        rows = views.execute(_NEWEST)
     else:
-        rows = views.execute(_NEWEST) if here is None else views.execute(_NEWEST_HERE, of_repository(str(here)))
+        from projections.sessions.places import HERE, of_repository  # what prints help starts without it
+
+        newest = f"SELECT session_id FROM overview WHERE {HERE} ORDER BY created DESC LIMIT 1"
+        rows = views.execute(newest, of_repository(str(here)))
     ids = [str(row[0]) for row in rows]
     return answer_about(log, views, ids[0]) if len(ids) == 1 else None
 

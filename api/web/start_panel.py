@@ -10,12 +10,12 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from adapters.files import checkout_of
 from api.actions.projects import within_roots
 from api.actions.start import start_session
 from api.http.guards import check_scope
 from api.http.problems import of_field
 from api.http.requests import answer_headers, only, system
+from api.node.checkouts import checkout_of
 from api.node.scopes import ScopeNeeded
 from api.node.settings import Settings
 from api.web.before_start import Before, before

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.files import checkout_of
+from api.node.checkouts import checkout_of
 
 
 def git(*words: str, cwd: Path) -> str:

@@ -284,6 +284,7 @@ def test_every_command_works_through_a_server_too(
         refused = here("cancel", "latest", "--server", address)
         assert (refused.returncode, refused.stderr) == (
             4,
+            f"The newest session of the server: {session_id}\n"
             "hansard: A delivery in the state success cannot be cancelled. Allowed now: revise.\n",
         )
         assert here("show", "nope", "--server", address).returncode == 3

@@ -30,8 +30,8 @@ def imported(statement: str, folder: Path) -> set[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HANSARD_")}
     result = subprocess.run(
         [sys.executable, "-c", f"{statement}\nimport sys\nprint('\\nmodules', *sys.modules)"],
-        cwd=ROOT,
-        env=kept | {"XDG_DATA_HOME": str(folder), "HOME": str(folder)},
+        cwd=folder,
+        env=kept | {"XDG_DATA_HOME": str(folder), "HOME": str(folder), "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=True,
