@@ -2,14 +2,17 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
+from domain.session.comments import AddComment
 from tests.api.scenes import two_iterations
 from tests.api.seen import page
 from tests.api.server import Json, inside, session
 from tests.api.test_page_forms import Form, send
+from tests.projections.stage import Stage
 
 WORDS = "Name this after what it returns."
 
@@ -90,3 +93,18 @@ def test_the_page_is_korean_where_the_reader_is(client: TestClient, made: str) -
     commented(client, made, line="1")
     html = changes(client, made, **{"Accept-Language": "ko"})
     assert "이 파일에 의견 남기기" in html and "열림" in html and session(client, made)["id"] in html
+
+
+def test_a_comment_on_a_delivery_that_has_stopped_is_no_wait(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    stage.delivers().fails("delivery-1")
+    while stage.session("delivery-1").outstanding:
+        stage.fails("delivery-1")
+    stage.at += 600_000
+    stage.do("delivery-1", AddComment(text=WORDS, actor="person:ann"))
+    stage.store.close()
+    (tmp_path / "log.db").rename(tmp_path / "hansard.db")
+    with inside(tmp_path, work=False) as later:
+        html = page(later, "/sessions/delivery-1")
+    assert WORDS in html
+    assert "waiting)" not in html

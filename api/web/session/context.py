@@ -108,8 +108,13 @@ class PanelContext:
 
     @property
     def waited_ms(self) -> int:
-        """Of a delivery the time that its budget did not count: it waited for a provider or a person."""
-        return self.trail.clock(self.version) - self.elapsed_ms if isinstance(self.session, Delivery) else 0
+        """Of a delivery the time that its budget did not count: it waited for a provider or a person. A comment on a
+        result that is there is no wait."""
+        if not isinstance(self.session, Delivery):
+            return 0
+        stopped = self.session.stopped_at
+        since = 0 if stopped is None else self.session.updated_at - stopped
+        return self.trail.clock(self.version) - since - self.elapsed_ms
 
     @property
     def elapsed(self) -> str:
