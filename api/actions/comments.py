@@ -127,13 +127,19 @@ def _comment(call: ActionCall[MakeComment]) -> AddComment:
     return remark(call.system, session, call.body, actor=call.actor)
 
 
+def _commit(session: Session, name: str) -> str:
+    """Return the session's commit that begins like this. Raises Refused if there is none, or more than one."""
+    matching = [commit for commit in session.commits if commit.startswith(name)]
+    if len(matching) != 1:
+        raise Refused(other_commit(session, name), allowed=allowed_actions(session))
+    return matching[0]
+
+
 def remark(system: System, session: Session, body: MakeComment, *, actor: str) -> AddComment:
     """A comment as a command, with its lines quoted from the commit that the person saw. Raises Invalid for what is
     not there, and Refused for a commit that is not one of the session's, or not on this machine."""
     _check_shape(session, body)
-    head = body.head or session.result_head
-    if body.head is not None and body.head not in session.commits:
-        raise Refused(other_commit(session, body.head), allowed=allowed_actions(session))
+    head = session.result_head if body.head is None else _commit(session, body.head)
     if body.path is None:
         return AddComment(text=body.text, head=head, actor=actor)
     if head is None or session.base is None:

@@ -91,7 +91,7 @@ def test_a_comment_is_about_lines_a_file_or_the_whole(
 
 def test_an_earlier_commit_of_the_session_may_be_commented_on(client: TestClient, made: Json) -> None:
     base = made["result"]["base"]["commit"]
-    name = comment(client, made, path="shop.py", line=2, head=base)["commentId"]
+    name = comment(client, made, path="shop.py", line=2, head=base[:10])["commentId"]
     [item] = [each for each in comments(client, made) if each["commentId"] == name]
     assert (item["quote"], item["head"]) == (["    return sum(prices)"], base)
     assert (item["now"], item["outdated"]) == (None, True), "the work has replaced the line"

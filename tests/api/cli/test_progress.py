@@ -176,10 +176,10 @@ class _Turn:
 def test_lines_of_a_running_agent_are_to_be_read(capsys: pytest.CaptureFixture[str]) -> None:
     pieces = ("```", "```json", '"}],"a', "}", "]}", '{"goals": ["x"]', '"score": 95', "{", "[{", "…")
     prose = ("I read a.py.", '"average" fails.', "고쳤습니다", "Run pytest → 1 failed", "[1] see below", "42")
-    Lines().show_turns([_Turn(*pieces)])  # type: ignore[list-item]
+    Lines().show_turns([_Turn(*pieces)])  # type: ignore[list-item]  # as much of a turn as lines need
     assert capsys.readouterr().err == ""
     for words in prose:
-        Lines().show_turns([_Turn(*pieces, words)])  # type: ignore[list-item]
+        Lines().show_turns([_Turn(*pieces, words)])  # type: ignore[list-item]  # the same
         assert capsys.readouterr().err == f"      Claude: {words}\n"
 
 
