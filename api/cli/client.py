@@ -59,6 +59,7 @@ _OPTIONS: Final = {
     "endLine": "the last line",
     "digest": "the digest",
     "substitute": "the change",
+    "text": "--message",
 }
 """What people type for a field of a request, where it is not the field's own name with hyphens."""
 _GATHERED: Final = ("substitute", "budget", "query")

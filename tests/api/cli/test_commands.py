@@ -507,6 +507,7 @@ def test_a_server_that_is_not_there_is_one_sentence(hansard: Hansard) -> None:
         ("/digest", "the digest"),
         ("/substitute", "the change"),
         ("/version", "--at"),
+        ("/text", "--message"),
     ],
 )
 def test_errors_name_the_option_as_typed(pointer: str, typed: str) -> None:
