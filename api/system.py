@@ -37,7 +37,8 @@ from domain.values.sentences import Sentence
 from projections.engine.snapshots import Snapshots
 from projections.follow import Follower, Listener
 from projections.record.describe import NAMELESS
-from projections.record.state import Records, Sessions
+from projections.record.records import Records
+from projections.record.sessions import Sessions
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

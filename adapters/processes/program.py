@@ -26,8 +26,8 @@ from adapters.processes.disk import DISK_SECONDS, is_full, kept_free
 from adapters.processes.input import Input
 from adapters.processes.limits import NO_LIMITS, SystemLimits, refusal
 from adapters.processes.output import Ended, OnLine, Output
+from adapters.processes.pauses import Pauses
 from adapters.processes.start import Started, start, why_not
-from adapters.processes.stopwatch import Pauses
 from adapters.processes.sweep import PAUSE, SECONDS, leaders, settle, sweep
 from domain.values.sentences import Sentence
 

@@ -5,8 +5,8 @@ from functools import partial
 from pathlib import Path
 
 from adapters.workspace.git import WorkspaceError, branch_at, git, in_theirs
+from adapters.workspace.inert import InertGit, inert_git
 from adapters.workspace.move import InTheWay, advance_checkout, check_not_busy, planned, tree_of
-from adapters.workspace.person import InertGit, inert_git
 from adapters.workspace.repository import Repository
 from adapters.workspace.snapshot import git_folder
 from domain.values.sentences import Sentence, because, sentence_of

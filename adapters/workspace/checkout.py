@@ -7,7 +7,8 @@ from typing import Final, NamedTuple
 
 from adapters.workspace.creation import place_of
 from adapters.workspace.git import WorkspaceError, in_theirs, line
-from adapters.workspace.person import WHOLE_INDEX, copy_index, inert_git
+from adapters.workspace.inert import inert_git
+from adapters.workspace.person import WHOLE_INDEX, copy_index
 from adapters.workspace.recording_rules import RecordingRules, persons_rules
 from adapters.workspace.references import branch_of
 

@@ -21,8 +21,9 @@ from adapters.workspace.borrowed_objects import (
 )
 from adapters.workspace.conversion_facts import conversion_of
 from adapters.workspace.git import AUTHOR, SECONDS, WorkspaceError, git, in_theirs, line
+from adapters.workspace.inert import inert_git
 from adapters.workspace.merges import merge
-from adapters.workspace.person import WHOLE_INDEX, copy_index, inert_git
+from adapters.workspace.person import WHOLE_INDEX, copy_index
 from adapters.workspace.recording_rules import RecordingRules, persons_rules, tool_folders
 from adapters.workspace.references import branch_of, pack, shown, take, visible_references, work_branch
 from adapters.workspace.repository import Index, Repository

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from adapters.workspace.git import WorkspaceError, line
-from adapters.workspace.person import Git, drivers
+from adapters.workspace.inert import Git, drivers
 from adapters.workspace.recovery import recover_moves
 from adapters.workspace.snapshot import CheckoutSnapshot, git_folder
 from domain.values.sentences import Sentence

@@ -1,4 +1,4 @@
-"""Git in a person's checkout: as they would run it at their terminal, or so that nothing of theirs is executed."""
+"""Git in a person's checkout, as they would run it at their terminal."""
 
 import os
 import shutil
@@ -13,26 +13,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Final, NoReturn, Protocol
+from typing import Final, NoReturn
 
-from adapters.workspace.git import WorkspaceError, in_theirs, settings_of
+from adapters.workspace.git import WorkspaceError, in_theirs
 from domain.values.sentences import Sentence
 
 _QUIET: Final = {"LC_ALL": "C.UTF-8", "GIT_EDITOR": "true", "GIT_TERMINAL_PROMPT": "0"}
-_TEXT_SETTINGS: Final = ("core.autocrlf", "core.eol", "core.attributesFile")
-"""Decide the bytes of a checked-out file, and name no program."""
-_INERT: Final = ("clean=", "smudge=", "process=", "required=false")
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _GRACE: Final = 2.0
 """Seconds that git and its hooks have to end by themselves."""
-
-
-class Git(Protocol):
-    """Runs git in one checkout. Raises WorkspaceError for an exit code that is not expected."""
-
-    def __call__(
-        self, *words: str, data: bytes = b"", codes: Collection[int] = (0,), env: Mapping[str, str] | None = None
-    ) -> bytes: ...
 
 
 class Interrupted(BaseException):
@@ -114,38 +103,6 @@ def copy_index(top: Path, index: Path, copy: Path) -> None:
     shutil.copy2(index, copy)
     if any(index.parent.glob("sharedindex.*")):
         in_theirs([*WHOLE_INDEX, "update-index", "--no-split-index"], top, env={"GIT_INDEX_FILE": str(copy)})
-
-
-@dataclass(frozen=True, slots=True)
-class InertGit:
-    """Git with the person's line endings and encodings, and without anything that their repository could name to be
-    executed: no hook, no filter, no monitor."""
-
-    top: Path
-    settings: tuple[str, ...]
-
-    def __call__(
-        self, *words: str, data: bytes = b"", codes: Collection[int] = (0,), env: Mapping[str, str] | None = None
-    ) -> bytes:
-        return in_theirs([*self.settings, *words], self.top, stdin=data, codes=codes, env=env)
-
-
-def inert_git(top: Path) -> InertGit:
-    """Reads once which drivers and line endings the checkout has configured."""
-    settings: list[str] = []
-    for name in _TEXT_SETTINGS:
-        if value := settings_of(top, name, kind="path"):
-            settings += ["-c", f"{name}={value}"]
-    for driver in sorted(drivers(InertGit(top, ()))):
-        settings += [word for inert in _INERT for word in ("-c", f"filter.{driver}.{inert}")]
-    return InertGit(top, tuple(settings))
-
-
-def drivers(git: Git) -> frozenset[str]:
-    """The filters that the settings of the checkout give a program."""
-    names = ("config", "--name-only", "-z", "--get-regexp", r"^filter\..*\.(clean|smudge|process)$")
-    listing = os.fsdecode(git(*names, codes=(0, 1))).split("\0")
-    return frozenset(name.partition(".")[2].rpartition(".")[0] for name in listing if name)
 
 
 # -- signals -----------------------------------------------------------------------------------------------------------

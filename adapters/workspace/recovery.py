@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from adapters.workspace.git import line
-from adapters.workspace.person import Git, undisturbed
+from adapters.workspace.inert import Git
+from adapters.workspace.person import undisturbed
 from adapters.workspace.snapshot import common_folder, copy_file, git_folder, move_file, sign_of
 from adapters.workspace.undo_journal import PREFIX, UndoJournal, has_owner, journal_of, read_journal
 

@@ -16,7 +16,8 @@ from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 from adapters.workspace.git import WorkspaceError, line
-from adapters.workspace.person import Git, InertGit, Interrupted, undisturbed
+from adapters.workspace.inert import Git, InertGit
+from adapters.workspace.person import Interrupted, undisturbed
 from adapters.workspace.undo_journal import PREFIX, UndoJournal, journal_of, mark_owner
 from domain.values.sentences import Sentence
 

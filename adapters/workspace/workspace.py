@@ -16,22 +16,13 @@ from typing import Any, Final
 from adapters.workspace import leftovers
 from adapters.workspace.branch import advance, tip
 from adapters.workspace.creation import SOURCE, give_git, settings_for_programs
-from adapters.workspace.folders import (
-    check_place,
-    delete,
-    encoded,
-    existing_folder,
-    is_real_folder,
-    open_up,
-    opened_folder,
-    read,
-    replace_files,
-)
+from adapters.workspace.entries import check_place, encoded, opened_folder, read, replace_files
+from adapters.workspace.folders import delete, existing_folder, is_real_folder, open_up
 from adapters.workspace.git import DoesNotFit, WorkspaceError, confine, git, in_a_sentence, in_theirs
 from adapters.workspace.history import changed_files, compared
 from adapters.workspace.leftovers import mark_of
 from adapters.workspace.merges import integrate, merge
-from adapters.workspace.packing import write_notes
+from adapters.workspace.notes import write_notes
 from adapters.workspace.patches import LARGEST
 from adapters.workspace.quarantine import Check, checked
 from adapters.workspace.recording_rules import RecordingRules, withhold

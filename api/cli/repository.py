@@ -66,7 +66,7 @@ class Result(NamedTuple):
 
 async def note_squash(api: Api, top: Path, commit: str, paths: Iterable[str]) -> None:
     """Say in `refs/notes/ai` what the record knows of the commit's lines; nothing where it knows nothing."""
-    from adapters.workspace.packing import add_note
+    from adapters.workspace.notes import add_note
     from domain.provenance.notes import NotedTurn, note_of
 
     works = defaultdict[NotedTurn, dict[str, list[int]]](dict)

@@ -58,7 +58,7 @@ async def changes(folder: Path, *, base: str | None) -> RepositoryChanges | None
 
 def _inert(top: Path) -> tuple[str, ...]:
     """Settings with which git executes nothing that the repository names: no filter, monitor or hook."""
-    from adapters.workspace.person import inert_git
+    from adapters.workspace.inert import inert_git
 
     return (*inert_git(top).settings, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 

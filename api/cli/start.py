@@ -168,7 +168,7 @@ def _has_submodules(folder: Path) -> bool:
 def _status(folder: Path) -> tuple[str, list[str]]:
     """The branch as git names it, and the files with changes that the agents will not see; empty where it cannot
     say. Nothing is executed that the repository names."""
-    from adapters.workspace.person import inert_git
+    from adapters.workspace.inert import inert_git
 
     try:
         settings = (*inert_git(folder).settings, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")

@@ -11,16 +11,9 @@ from typing import Final
 from adapters.store.port import Log
 from adapters.store.texts import whole
 from adapters.workspace import WorkspaceError
-from adapters.workspace.history import (
-    blamed,
-    commit_of,
-    commits_since,
-    is_reachable,
-    lines_before,
-    lines_in,
-    reachable,
-    shared_base,
-)
+from adapters.workspace.blame import blamed
+from adapters.workspace.commits import commits_since, is_reachable, lines_before, reachable
+from adapters.workspace.history import commit_of, lines_in, shared_base
 from api.node.recent import drop, remember
 from domain.provenance.claims import BlamedLine, Claims, CommitLines, Surroundings
 from domain.provenance.demand import demanded

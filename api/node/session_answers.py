@@ -21,7 +21,7 @@ from domain.session.state import Session
 from projections.engine.ports import Database
 from projections.engine.snapshots import Snapshot, Snapshots
 from projections.record.session import view
-from projections.record.state import Sessions
+from projections.record.sessions import Sessions
 from projections.sessions.row import ROWS
 from projections.views.record import SessionAnswer
 from projections.views.session import SessionView, TurnView

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from adapters.workspace import WorkspaceError
-from adapters.workspace.history import NotHere
+from adapters.workspace.blame import NotHere
 from api.http.problems import Problem
 from api.http.requests import answer_headers, system
 from api.routes.views import endpoint

@@ -9,7 +9,8 @@ from starlette.responses import Response
 
 from adapters.agents.port import Reply
 from adapters.store.turns import Lease
-from adapters.turns.external.leases import LeaseLost, TurnFilter
+from adapters.turns.external.leases import LeaseLost
+from adapters.turns.external.queue import TurnFilter
 from adapters.turns.external.turns import Offer, ResultKey
 from adapters.workspace import WorkspaceError, confine
 from adapters.writer.writer import CommandAnswer

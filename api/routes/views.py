@@ -25,8 +25,8 @@ from domain.values.base import Unknown, Value
 from domain.values.sentences import Sentence
 from domain.values.words import best_match
 from projections.record import artifacts, diff, explain, why_not, worklog
+from projections.record.records import Record
 from projections.record.session import view
-from projections.record.state import Record
 from projections.sessions import conversations, inbox, overview
 from projections.views.past import ReplayAnswer, ReplayDifference
 from projections.views.record import ArtifactPage, ArtifactView, BudgetPage, Envelope, EventPage, SessionAnswer

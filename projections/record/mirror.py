@@ -17,7 +17,8 @@ from domain.values.base import iso
 from projections.engine.change_queue import ChangeQueue
 from projections.engine.ports import Database, Views
 from projections.record import worklog
-from projections.record.state import Records, Sessions
+from projections.record.records import Records
+from projections.record.sessions import Sessions
 
 TITLE = 30
 LATEST = "latest.md"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from domain.session.record import Recorded
 from projections.engine.ports import Histories
-from projections.record.state import Record
+from projections.record.records import Record
 from projections.record.turns import Entry
 
 ROLES = 20

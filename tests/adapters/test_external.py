@@ -12,7 +12,7 @@ from adapters.agents.team import Member, Team, build
 from adapters.agents.team import load as load_team
 from adapters.store.port import Store
 from adapters.store.turns import Lease, OpenTurn, Turns
-from adapters.turns.external.leases import TurnFilter, TurnQueue
+from adapters.turns.external.queue import TurnFilter, TurnQueue
 from adapters.turns.lease.routing import Load, Place, Routing
 from adapters.writer.writer import Writer
 from domain.session.state import Session

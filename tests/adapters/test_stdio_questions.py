@@ -12,8 +12,8 @@ from adapters.agents.activity import Activity, Tool
 from adapters.agents.command.agent import CommandAgent
 from adapters.agents.command.settings import CommandSettings
 from adapters.agents.port import Reply, Turn
+from adapters.processes.pauses import Pauses
 from adapters.processes.program import Finished, run
-from adapters.processes.stopwatch import Pauses
 from domain.session.permissions import PermissionChoice
 from domain.session.turns import FenceLevel
 from tests.adapters.agents_under_test import TURN

@@ -9,7 +9,7 @@ from adapters.store.location import open_store
 from adapters.store.port import Store
 from adapters.store.turn_scan import LIMIT, TurnScan
 from adapters.store.turns import Lease
-from adapters.turns.external.leases import TurnFilter, TurnQueue
+from adapters.turns.external.queue import TurnFilter, TurnQueue
 from adapters.turns.lease.presence import Presence
 from adapters.turns.lease.routing import Routing
 from adapters.turns.lease.worker import Worker

@@ -16,7 +16,7 @@ from adapters.writer.writer import Writer
 from domain.discussion.events import RoundAdded
 from projections.engine.snapshots import Snapshots
 from projections.follow import Follower
-from projections.record.state import Sessions
+from projections.record.sessions import Sessions
 from tests.benchmarks.measuring import Tell
 from tests.kit.endless import NAME, Disputing, review
 

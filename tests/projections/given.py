@@ -22,7 +22,7 @@ from domain.session.validation import ValidationStep
 from domain.values.base import Blob, Command, Text, Usage
 from domain.values.budget import BudgetLimits
 from projections.follow import Follower
-from projections.record.state import record_of
+from projections.record.records import record_of
 from projections.record.worklog import render
 from tests.kit.claiming import claim
 

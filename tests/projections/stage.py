@@ -25,7 +25,7 @@ from domain.session.turns import RecordReply
 from domain.session.validation import ValidationStep
 from domain.values.base import Command, Text, Usage
 from domain.values.budget import BudgetLimits
-from projections.record.state import Sessions
+from projections.record.sessions import Sessions
 from tests.kit.claiming import claim
 from tests.projections.given import NOON, SECOND
 

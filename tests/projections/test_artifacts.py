@@ -2,7 +2,7 @@
 
 from domain.values.base import Text
 from projections.record import artifacts
-from projections.record.state import record_of
+from projections.record.records import record_of
 from tests.projections.given import Story, merged, success
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from projections.record.state import record_of
+from projections.record.records import record_of
 from tests.projections.given import Story, exhausted, success
 
 

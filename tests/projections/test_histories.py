@@ -20,8 +20,8 @@ from domain.values.base import Text
 from projections.catalogue import dump
 from projections.follow import Follower
 from projections.record import worklog
+from projections.record.records import Record
 from projections.record.session import view
-from projections.record.state import Record
 from tests.projections.given import written
 from tests.projections.stage import Stage
 from tests.projections.walks import wander

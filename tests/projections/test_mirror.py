@@ -9,7 +9,8 @@ import pytest
 from adapters.store.sqlite.views import SqliteViews
 from projections.follow import Follower
 from projections.record.mirror import Mirror, file_name
-from projections.record.state import Records, Sessions
+from projections.record.records import Records
+from projections.record.sessions import Sessions
 from tests.projections.given import SECOND, written
 from tests.projections.stage import DEBATE, Stage, plan
 

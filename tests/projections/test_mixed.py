@@ -19,8 +19,8 @@ from projections.catalogue import dump
 from projections.follow import Follower
 from projections.record import worklog
 from projections.record.budget import Point
+from projections.record.records import Record
 from projections.record.session import view
-from projections.record.state import Record
 from projections.sessions import inbox, overview
 from projections.views.sessions import WaitingItem
 from tests.projections.given import Twin

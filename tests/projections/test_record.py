@@ -6,7 +6,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from domain.session.record import Recorded
-from projections.record.state import Record, Records, record_of
+from projections.record.records import Record, Records, record_of
 from projections.record.turns import Section
 from tests.projections.given import Story, Twin, merged, success
 from tests.projections.walks import wander

@@ -11,7 +11,7 @@ from domain.session.redaction import TextRedacted
 from domain.values.base import Usage
 from domain.values.budget import BudgetLimits
 from projections.record.session import view
-from projections.record.state import STRIDE, Sessions
+from projections.record.sessions import STRIDE, Sessions
 from tests.projections.given import Story, Twin, exhausted, merged, success, wander
 
 

@@ -17,7 +17,8 @@ from projections.catalogue import dump
 from projections.engine import snapshots as module
 from projections.engine.snapshots import Snapshots
 from projections.follow import Follower
-from projections.record.state import Record, Records, Sessions
+from projections.record.records import Record, Records
+from projections.record.sessions import Sessions
 from tests.api.server import until
 from tests.projections.given import Story, store_events
 from tests.projections.walks import walked
@@ -248,7 +249,7 @@ def test_a_session_that_grows_gets_the_next_one_from_the_last(log: Reading, stor
 def test_the_record_of_a_long_session_is_folded_before_it_is_opened(
     log: Reading, store: Store, views: SqliteViews, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("projections.record.state.LONG", 40)
+    monkeypatch.setattr("projections.record.records.LONG", 40)
     snapshots = Snapshots(log, views, store.rows.hash_of, every=FEW)
     records = Records(log, snapshots)
     for _ in range(2):  # the second start finds it

@@ -3,7 +3,7 @@
 from typing import Any
 
 from projections.record import timeline
-from projections.record.state import record_of
+from projections.record.records import record_of
 from projections.record.turns import Entry
 from tests.projections.given import NOON, Story, exhausted, merged, success
 

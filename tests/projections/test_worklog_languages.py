@@ -8,7 +8,7 @@ import pytest
 from domain.values.words import catalogue
 from projections.record import worklog
 from projections.record.markdown import mark, plain, worded, wording
-from projections.record.state import Records
+from projections.record.records import Records
 from projections.record.status import ROOM, outcome
 from tests.projections.stage import Stage, critique
 from tests.projections.walks import wander

@@ -9,7 +9,7 @@ import pytest
 from domain.session.forks import ForkSession
 from domain.values.words import Language
 from projections.record import worklog as log
-from projections.record.state import record_of
+from projections.record.records import record_of
 from tests.projections.given import SECOND, success, written
 from tests.projections.stage import Stage, critique
 

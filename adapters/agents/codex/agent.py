@@ -26,7 +26,8 @@ from pathlib import Path
 
 from adapters.agents.command.agent import CommandAgent
 from adapters.agents.command.conversation import TurnConversation, program_id
-from adapters.agents.command.run import cut, explained
+from adapters.agents.command.run import cut
+from adapters.agents.command.watch import explained
 from adapters.agents.port import Reply
 from adapters.fence.port import Fence
 

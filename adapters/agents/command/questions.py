@@ -10,7 +10,7 @@ from adapters.agents.command.call import Call
 from adapters.agents.desk import PermissionDesk, RequestedTool
 from adapters.agents.port import Turn
 from adapters.processes.input import Input
-from adapters.processes.stopwatch import Pauses
+from adapters.processes.pauses import Pauses
 from domain.session.turns import FenceLevel
 
 Json = dict[str, Any]

@@ -15,7 +15,8 @@ from adapters.agents.team import Team
 from adapters.store.errors import Fenced
 from adapters.store.port import Store
 from adapters.store.turns import Lease
-from adapters.turns.external.leases import ExternalLeases, ExternalTurnSettings, LeaseLost, TurnFilter, TurnQueue
+from adapters.turns.external.leases import ExternalLeases, ExternalTurnSettings, LeaseLost
+from adapters.turns.external.queue import TurnFilter, TurnQueue
 from adapters.turns.job import Job
 from adapters.turns.lease.record import outcome_of
 from adapters.turns.lease.routing import Routing

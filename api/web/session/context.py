@@ -23,8 +23,8 @@ from domain.values.sentences import in_language, recognized
 from domain.values.words import Language
 from projections.engine.ports import Histories
 from projections.record.describe import describe_landing
+from projections.record.records import Record
 from projections.record.session import view
-from projections.record.state import Record
 from projections.record.trail import Numbered, Trail, upto
 
 SENTENCE, LONG, WHOLE = 300, 2_000, 16_000

@@ -17,7 +17,7 @@ from projections.engine.ports import Histories
 from projections.record import timeline
 from projections.record.describe import describe
 from projections.record.markdown import plain
-from projections.record.state import Record
+from projections.record.records import Record
 from projections.record.trail import Trail, tone_of, upto
 
 WIDTH, HEIGHT = 1000, 26

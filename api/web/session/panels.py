@@ -32,8 +32,8 @@ from api.web.session.context import PanelContext
 from domain.session.comments import Whereabouts
 from domain.session.state import Session
 from domain.values.words import Language, Words
+from projections.record.records import Record
 from projections.record.session import view
-from projections.record.state import Record
 from projections.record.trail import Trail
 
 T = TypeVar("T")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.workspace import WorkspaceError, history
+from adapters.workspace import WorkspaceError, blame
 from tests.adapters.workspace.given import git
 
 
@@ -14,13 +14,13 @@ def test_a_file_that_is_too_large_is_refused_by_name(tmp_path: Path, monkeypatch
     (tmp_path / "empty.txt").touch()
     git(tmp_path, "add", "--all")
     git(tmp_path, "-c", "user.name=A", "-c", "user.email=a@b", "commit", "--quiet", "-m", "Begin")
-    assert len(history.blamed(tmp_path, "model.bin", "HEAD")) == 1
-    monkeypatch.setattr(history, "MOST_MIB", 0)
+    assert len(blame.blamed(tmp_path, "model.bin", "HEAD")) == 1
+    monkeypatch.setattr(blame, "MOST_MIB", 0)
     with pytest.raises(WorkspaceError, match=r"model\.bin is larger than 0 MiB"):
-        history.blamed(tmp_path, "model.bin", "HEAD")
-    assert history.blamed(tmp_path, "empty.txt", "HEAD") == []
+        blame.blamed(tmp_path, "model.bin", "HEAD")
+    assert blame.blamed(tmp_path, "empty.txt", "HEAD") == []
     with pytest.raises(WorkspaceError, match="gone"):
-        history.blamed(tmp_path, "gone.txt", "HEAD")
+        blame.blamed(tmp_path, "gone.txt", "HEAD")
 
 
 def test_what_a_partial_clone_lacks_is_said_and_not_fetched(tmp_path: Path) -> None:
@@ -32,10 +32,10 @@ def test_what_a_partial_clone_lacks_is_said_and_not_fetched(tmp_path: Path) -> N
         git(origin, "commit", "--quiet", "-m", "More")
     git(origin, "config", "uploadpack.allowFilter", "true")
     git(tmp_path, "clone", "--quiet", "--filter=blob:none", f"file://{origin}", "part")
-    with pytest.raises(history.NotHere, match=r"git blame a\.txt"):
-        history.blamed(tmp_path / "part", "a.txt", "HEAD")
+    with pytest.raises(blame.NotHere, match=r"git blame a\.txt"):
+        blame.blamed(tmp_path / "part", "a.txt", "HEAD")
     with pytest.raises(WorkspaceError, match="gone") as refused:
-        history.blamed(tmp_path / "part", "gone.txt", "HEAD")
-    assert not isinstance(refused.value, history.NotHere)
+        blame.blamed(tmp_path / "part", "gone.txt", "HEAD")
+    assert not isinstance(refused.value, blame.NotHere)
     git(tmp_path / "part", "blame", "a.txt")
-    assert len(history.blamed(tmp_path / "part", "a.txt", "HEAD")) == 2
+    assert len(blame.blamed(tmp_path / "part", "a.txt", "HEAD")) == 2
