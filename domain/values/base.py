@@ -211,6 +211,11 @@ class HansardError(Exception):
     │   ├── NotConverted
     │   ├── NotHere            a partial clone lacks it
     │   └── TooLarge
+    ├── ForgeError             a forge does not do what it was asked
+    │   ├── ForgeAway
+    │   ├── ForgeLimited
+    │   ├── ForgeNonsense
+    │   └── ForgeRefused
     ├── Unreadable             what an agent says is not what was asked for
     ├── Misreadable            a program could mistake a value for an option
     ├── Rejected               an agent cannot take a turn
