@@ -6,12 +6,12 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from api.cli import exits
-from api.cli.activity import StallWatch
 from api.cli.client import Api, connected, path_of, resolve_to_change
 from api.cli.exits import Failed, worded
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Json, Where
 from api.cli.result_notes import result_notes
+from api.cli.stall import StallWatch
 from api.cli.terminal import put, put_json, say, visible_name
 
 _WHY: Final = {

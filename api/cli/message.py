@@ -7,13 +7,13 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from api.cli import exits
-from api.cli.activity import StallWatch
 from api.cli.client import Api, Use, connected, path_of, resolve_to_change
 from api.cli.exits import Failed
 from api.cli.extension import extension_of
 from api.cli.labels import recorded, sentence
 from api.cli.options import HERE, AsJson, Json, Key, TeamFile, Version, Where, text_from
-from api.cli.run import ANYHOW, Origin, Talk
+from api.cli.orchestrate import ANYHOW, Origin, Talk
+from api.cli.stall import StallWatch
 from api.cli.start import (
     PLAIN,
     AsEnd,

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Final
 
 from api.cli import exits
-from api.cli.activity import RunningTurns, StallWatch
+from api.cli.activity import RunningTurns
 from api.cli.asking import allowed, decide, is_interactive, permitted
 from api.cli.client import Api
 from api.cli.exits import rests
@@ -16,6 +16,7 @@ from api.cli.options import Json
 from api.cli.progress import Screen, screen
 from api.cli.result_notes import only_applies
 from api.cli.session import outcome, steps
+from api.cli.stall import StallWatch
 from api.cli.terminal import put, put_json, put_pairs, say
 from api.node.checkouts import is_bare
 

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from adapters.proof.verify import verify
 from adapters.store.location import reading
-from api.cli.maintenance import clean
+from api.cli.clean import clean
 from api.cli.options import Where
 from api.cli.session import details
 from api.cli.show import list_sessions

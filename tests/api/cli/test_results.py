@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from api.cli import results
+from api.cli import changes
 from tests.api.cli.conftest import Hansard
 from tests.api.cli.kept import FILES, git, repository
 
@@ -41,13 +41,13 @@ def test_a_success_without_a_branch_says_why_and_how_to_get_the_changes(
 def test_a_terminal_shows_changes_in_colours_through_a_pager_with_options(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(results.os, "isatty", lambda _: True)
-    monkeypatch.setattr(results, "paint", lambda text, style: f"<{style}>{text}" if style else text)
+    monkeypatch.setattr(changes.os, "isatty", lambda _: True)
+    monkeypatch.setattr(changes, "paint", lambda text, style: f"<{style}>{text}" if style else text)
     monkeypatch.setenv("PAGER", "head -n 2")
-    results._show("diff --git a/a b/a\n+new\n old")
+    changes._show("diff --git a/a b/a\n+new\n old")
     assert capfd.readouterr().out == "<bold>diff --git a/a b/a\n<green>+new\n"
     monkeypatch.setenv("PAGER", "no-such-pager -R")
-    results._show("-old")
+    changes._show("-old")
     assert capfd.readouterr().out == "<red>-old\n"
 
 

@@ -9,10 +9,10 @@ from typing import Any, cast
 import pytest
 
 from adapters.turns.lease.presence import Presence
-from api.cli import activity
-from api.cli.activity import ABSENT, FAILING, StallWatch
+from api.cli import stall
 from api.cli.client import Api
 from api.cli.exits import Failed
+from api.cli.stall import ABSENT, FAILING, StallWatch
 from tests.api.cli.conftest import Hansard
 
 
@@ -144,7 +144,7 @@ def test_a_server_has_its_own_patience() -> None:
 def test_a_command_whose_team_lacks_a_role_ends_and_its_session_goes_on_with_a_team_that_has_it(
     hansard: Hansard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(activity, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(stall, "_LOOK_SECONDS", 0.0)
     team = tmp_path / "team.toml"
     team.write_text('[[agents]]\nname = "Solo"\nroles = ["dev"]\nadapter = "scripted"\n')
     result = hansard(*words, "--team", str(team))

@@ -196,7 +196,7 @@ def test_a_pull_request_needs_a_remote(
 ) -> None:
     git(here, "remote", "remove", "origin")
     if not has_gh:
-        monkeypatch.setattr("api.cli.results.shutil.which", lambda _: None)
+        monkeypatch.setattr("api.cli.pull_request.shutil.which", lambda _: None)
     result = hansard("pr", delivered)
     assert (result.code, "no remote named origin" in result.err, result.out) == (4, True, ""), result.err
 

@@ -1,0 +1,75 @@
+"""`hansard blame`: which turn of which session wrote each line of a file."""
+
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
+
+from api.cli import exits
+from api.cli.client import connected
+from api.cli.exits import Failed
+from api.cli.labels import sentence
+from api.cli.options import HERE, AsJson, Json, Where
+from api.cli.terminal import aligned, put, put_json, shortened, visible
+
+if TYPE_CHECKING:
+    pass
+
+
+_TITLE: Final = 40
+"""Cells of a finding's title."""
+
+
+async def blame(
+    place: Annotated[str, Parameter(help="A file, or one line of it: src/a.py or src/a.py:12.")],
+    /,
+    *,
+    at: Annotated[str, Parameter(help="A branch or commit; the one that is checked out by default.")] = "HEAD",
+    json: AsJson = False,
+    where: Where = HERE,
+) -> int:
+    """Show which turn wrote each line of a file, as of the last commit.
+
+    Lines without a session were not written by a recorded agent.
+    """
+    name, _, number = place.rpartition(":")
+    path, line = (name, int(number)) if name and number.isdecimal() else (place, None)
+    top, inside = _inside(path)
+    async with connected(where) as api:
+        lines = await api.values("/api/blame", repository=str(top), path=inside, revision=at)
+    lines = [each for each in lines if line in (None, each["line"])]
+    if not lines:
+        raise Failed(sentence("{path} has no line {line}.", path=path, line=line), code=exits.NOT_FOUND)
+    if json:
+        put_json(lines)
+    else:
+        for row, each in zip(aligned([_row(each) for each in lines]), lines, strict=True):
+            put("  ".join([*row[:-1], visible(each["text"])]).rstrip())
+    return exits.OK
+
+
+def _row(line: Json) -> list[str]:
+    who = f"{line['agent']} {line['turn']}" if line["session"] else ""
+    why = shortened(line["demandedBy"]["title"], _TITLE) if line["demandedBy"] else ""
+    approved = f"✓ {line['approvedBy']['actor'].partition(':')[2]}" if line["approvedBy"] else ""
+    return [str(line["line"]), line["commit"][:8], who, why, approved, ""]
+
+
+def _inside(path: str) -> tuple[Path, str]:
+    """The repository here, and the file in it."""
+    top = _top()
+    try:
+        here = Path(path)
+        target = here.parent.resolve() / here.name if here.is_symlink() else here.resolve()  # links are files, too
+        return top, target.relative_to(top.resolve()).as_posix()
+    except ValueError:
+        raise Failed(sentence("{path} is not in the repository {top}.", path=path, top=top), code=exits.USAGE) from None
+
+
+def _top() -> Path:
+    command = ["git", "rev-parse", "--show-toplevel"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Failed(sentence("{path} is not in a git repository.", path=Path.cwd()), code=exits.USAGE)
+    return Path(done.stdout.rstrip("\n"))

@@ -1,0 +1,76 @@
+"""`hansard changes`: what a session has changed."""
+
+import asyncio
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Sequence
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from api.cli import exits
+from api.cli.client import connected, path_of, resolve
+from api.cli.labels import recorded, sentence
+from api.cli.options import HERE, AsJson, Id, Json, Where
+from api.cli.terminal import paint, put, put_document, put_json, say, visible, visible_name
+
+_COLOURS: Final = {"+": "green", "-": "red", "@": "cyan"}
+
+
+async def changes(
+    session: Id,
+    /,
+    *,
+    stat: Annotated[bool, Parameter(help="Only the files and line counts.")] = False,
+    turn: Annotated[str | None, Parameter(help="Only the changes of this turn.")] = None,
+    json: AsJson = False,
+    where: Where = HERE,
+) -> int:
+    """Show what a session has changed, as a patch."""
+    async with connected(where) as api:
+        answer = await api.get(f"{path_of(await resolve(api, session))}/changes", turnId=turn)
+    if json:
+        put_json(answer)
+    elif stat:
+        _put_files(answer["files"])
+    elif answer["patch"]:
+        await asyncio.to_thread(_show, answer["patch"])
+    if not answer["files"] and not answer["patch"]:
+        say(sentence("Nothing was changed."))
+    return exits.OK
+
+
+def _put_files(files: Sequence[Json]) -> None:
+    """A line each: what happened to it, how many lines, its name."""
+    from rich.cells import cell_len, set_cell_size
+
+    shown = [recorded("file", file["status"]) for file in files]
+    width = max((9, *map(cell_len, shown)))
+    for status, file in zip(shown, files, strict=True):
+        lines = sentence("binary") if file["added"] is None else f"+{file['added']} -{file['removed']}"
+        notes = [sentence("not named")] if not file["named"] else []
+        notes += [sentence("decides the validation")] if file.get("decides") else []
+        notes += [sentence("ignored by git")] if file.get("ignored") else []
+        why = f"  ({', '.join(notes)})" if notes else ""
+        put(f"{set_cell_size(status, width)} {lines:>12}  {visible_name(file['path'])}{why}")
+
+
+def _show(patch: str) -> None:
+    """In colours, without the hashes of files, and through a pager (`PAGER` may have options) on a terminal, else as it
+    is."""
+    if not os.isatty(1):
+        put_document(patch)
+        return
+    shown = (line for line in patch.splitlines() if not line.startswith("index "))
+    lines = "\n".join(paint(visible(line), _style(line)) for line in shown)
+    pager = shlex.split(os.environ.get("PAGER", "less"))
+    if not pager or shutil.which(pager[0]) is None:
+        put(lines)
+        return
+    subprocess.run(pager, input=lines, text=True, env={"LESS": "FRX", **os.environ}, check=False)
+
+
+def _style(line: str) -> str | None:
+    return "bold" if line.startswith(("diff ", "+++ ", "--- ")) else _COLOURS.get(line[:1])

@@ -1,0 +1,112 @@
+"""Says at once what a followed session waits for, when nothing moves."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from math import inf
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+from api.cli.client import Api
+from api.cli.exits import Failed
+from api.cli.labels import sentence
+from api.cli.options import Json
+from api.cli.terminal import one_line, say
+
+if TYPE_CHECKING:
+    pass
+
+
+_LOOK_SECONDS: Final = 1.0
+
+FAILING: Final = 60
+
+ABSENT: Final = 5
+"""So many looks, each a second after the one before, in which nothing moved."""
+
+
+class StallWatch:
+    """For one command. With a server no limit is needed: the server continues."""
+
+    def __init__(self, api: Api, now: Callable[[], float] = monotonic) -> None:
+        self._system, self._now = api.system, now
+        self._looked = -inf
+        self._failed = self._alone = 0
+        self._why = ""
+        self._said = False
+
+    async def check(self, sessions: Sequence[Json], *, moved: bool) -> None:
+        """Look at what all of these wait for, once a second. Raises Failed when it is over."""
+        if moved:
+            self._failed = self._alone = 0
+            return
+        if self._system is None or self._now() - self._looked < _LOOK_SECONDS:
+            return
+        self._looked = self._now()
+        await self._try_the_log(str(sessions[0]["id"]))
+        await self._look_for_agents(sessions)
+
+    async def _try_the_log(self, session_id: str) -> None:
+        """A failure counts though a small write that is tried now succeeds: there may be no room for more."""
+        assert self._system is not None, "only what is worked on here"
+        store, trouble = self._system.store, self._system.follower.failing
+        if not store.failing and trouble is None:
+            return
+        self._failed += 1
+        failure: str | None = await asyncio.to_thread(store.failure)
+        self._why = failure or trouble or self._why
+        if self._failed < FAILING:
+            return
+        raise Failed(
+            sentence("Could not write to the log for a minute. {why}", why=self._why).rstrip(),
+            sentence(
+                "The record is safe. Once that is fixed, `hansard worker` (or `serve`) continues {session_id}.",
+                session_id=session_id,
+            ),
+        )
+
+    async def _look_for_agents(self, sessions: Sequence[Json]) -> None:
+        assert self._system is not None, "only what is worked on here"
+        turns = [turn for session in sessions for turn in session.get("outstandingTurns") or ()]
+        agents = [turn for turn in turns if turn["work"] != "wait"]
+        if not agents or not all(turn.get("elsewhere") or turn.get("external") for turn in agents):
+            self._alone = 0
+            return
+        external = [turn for turn in agents if turn.get("external")]
+        if external:
+            return self._say(
+                sentence(
+                    "Waiting for {agents}: its worker claims the turn from `hansard serve` on this log.",
+                    agents=_names(external),
+                )
+            )
+        from api.node.workers import others_have  # the store, once nothing else happens
+
+        names = {str(turn["agent"]) for turn in agents if turn["work"] == "ask"}
+        if await asyncio.to_thread(others_have, self._system.settings, names):
+            elsewhere = "Waiting for {agents}, not in this team; other workers are running on this log."
+            return self._say(sentence(elsewhere, agents=_names(agents)))
+        self._alone += 1
+        if self._alone < ABSENT:
+            return
+        session_id = sessions[0]["id"]
+        raise Failed(
+            sentence(
+                "{session_id} is waiting for {agents}, not in this team; no other worker on this log has it.",
+                session_id=session_id,
+                agents=_names(agents),
+            ),
+            sentence("Add an agent for it to the team file, then run `hansard worker --team FILE`."),
+            sentence("To cancel it: `hansard cancel {session_id}`.", session_id=session_id),
+        )
+
+    def _say(self, sentence: str) -> None:
+        if not self._said:
+            say(sentence)
+            self._said = True
+
+
+def _names(turns: Sequence[Json]) -> str:
+    """`planner, Ada (reviewer)`"""
+    named = ((str(turn["agent"]), str(turn["role"])) for turn in turns)
+    spelt = (agent if agent == role else f"{agent} ({role})" for agent, role in named)
+    return ", ".join(one_line(name) for name in dict.fromkeys(spelt))
