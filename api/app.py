@@ -13,8 +13,8 @@ from api.http.pipeline import ActionHandler
 from api.node.settings import Settings
 from api.openapi import Document, reference
 from api.reader import READS
-from api.routes import health, metrics, policies, reports, turns
-from api.routes.policies import lab
+from api.routes import health, metrics, reports, turns
+from api.routes.policies import endpoints, lab
 from api.system import UNLIMITED, Patience, System
 from api.web import (
     assets,
@@ -38,7 +38,7 @@ COMMANDS: Final[tuple[Endpoint, ...]] = (
     Endpoint("/api/turns/claim", turns.claim_turn, "turns"),
     Endpoint("/api/turns/{turn}/heartbeat", turns.heartbeat_turn, "turns"),
     Endpoint("/api/turns/{turn}/result", turns.record_result, "turns"),
-    *readable(*((policy.path, handler) for policy, handler in policies.HANDLERS)),
+    *readable(*((policy.path, handler) for policy, handler in endpoints.HANDLERS)),
     *readable(("/api/policies/lab", lab.policy_lab)),
 )
 VIEWS: Final[tuple[Endpoint, ...]] = (

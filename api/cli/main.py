@@ -50,7 +50,7 @@ def program(words: Sequence[str] = ()) -> "App":
     for flag in ("--help", "--version"):
         app[flag].group = groups[OTHER]
     if wording:
-        from api.cli.help import KoreanHelp
+        from api.cli.help.korean import KoreanHelp
 
         app.help_formatter = KoreanHelp(wording)
     return app
@@ -104,7 +104,7 @@ def _report(error: Exception, words: Sequence[str]) -> int | None:
     from cyclopts import CycloptsError
 
     if isinstance(error, CycloptsError):
-        from api.cli.help import misuse
+        from api.cli.help.misuse import misuse
 
         usage = sentence("`hansard {command}--help` shows the usage.", command=_named(words))
         return _complain(misuse(error, [verb.name for verb in COMMANDS], words), usage, code=exits.USAGE)

@@ -7,7 +7,8 @@ from api.actions.answers import Receipt
 from api.openapi.parameters import ANY_OBJECT, CSV, HTML, MARKDOWN, PLAIN, Operation
 from api.routes import turns as turn_bodies
 from api.routes.health import Alive, Readiness
-from api.routes.policies import POLICIES, lab
+from api.routes.policies import lab
+from api.routes.policies.endpoints import POLICIES
 from api.routes.turns import HeldTurn, TurnOffer
 from projections import reports
 from projections.views import blame, comments, diff, past, record, sessions, turns

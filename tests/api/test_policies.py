@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from api.app import create_app
 from api.node.settings import Settings
-from api.routes.policies import INLINE_BYTES, POLICIES
+from api.routes.policies.endpoints import INLINE_BYTES, POLICIES
 
 AT = "2026-01-01T00:00:00.000Z"
 BUDGET = {"maxIterations": 6, "maxMinutes": 45, "startedAt": 0, "iteration": 1, "now": 0}

@@ -19,7 +19,7 @@ from tests.projections.stage import Stage
 ROOT = Path(__file__).parents[2]
 
 PAGE = ("jinja2", "markdown_it", "nh3", "api.web", "api.openapi.reference")
-RULES = ("api.routes.policies", "api.openapi.description", "api.routes.reports")
+RULES = ("api.routes.policies.endpoints", "api.openapi.description", "api.routes.reports")
 CLIENT = ("httpx2", "cyclopts", "rich")
 TOOLS = ("cryptography", "hypothesis", "prometheus_client", "adapters.proof")
 SERVER = ("uvicorn", "adapters.turns.lease.worker", "projections.record.mirror")

@@ -11,7 +11,7 @@ from cyclopts.help.help import docstring_parse
 from rich.cells import cell_len
 
 from api.cli.commands import COMMANDS
-from api.cli.help import key_of
+from api.cli.help.korean import key_of
 from api.cli.main import program
 from domain.values.words import catalogue, words
 from tests.api.cli.conftest import Hansard
