@@ -8,9 +8,9 @@ their own `.git` for convenience; we create it, move it in, and never read it.
 from adapters.workspace.git import DoesNotFit, Lasting, WorkspaceError, committed, confine
 from adapters.workspace.patches import patched
 from adapters.workspace.repository import PATCH_BYTES
-from adapters.workspace.suitable import Room, check
+from adapters.workspace.suitable import EXAMPLES, Room, check
 from adapters.workspace.workspace import Workspace
-from adapters.workspace.workspaces import EXAMPLES, Workspaces
+from adapters.workspace.workspaces import Workspaces
 
 __all__ = [
     "EXAMPLES",

@@ -12,8 +12,10 @@ from typing import Final, NamedTuple
 from adapters.workspace.creation import place_of
 from adapters.workspace.git import Lasting, WorkspaceError
 from adapters.workspace.recording_rules import TOOL_FOLDERS
-from adapters.workspace.workspaces import EXAMPLES
 from domain.values.sentences import Sentence
+
+EXAMPLES: Final = "examples"
+"""The folder inside our own data that contains repositories for people to work in."""
 
 _SYSTEM: Final = tuple(
     Path("/", name)

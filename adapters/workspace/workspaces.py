@@ -22,10 +22,6 @@ from adapters.workspace.twins import Show
 from adapters.workspace.workspace import SLOT, Workspace
 from domain.values.sentences import Sentence, because, sentence_of
 
-EXAMPLES: Final = "examples"
-"""The folder inside our own data that contains repositories for people to work in."""
-
-
 _SESSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
