@@ -208,6 +208,8 @@ def _assigns(line: str, key: str) -> bool:
 
 
 def _sentence(problem: ErrorDetails) -> str:
+    if problem["loc"][:1] == ("forge",):
+        return Sentence("forge_settings_not_here")
     return Sentence("unknown_key") if problem["type"] == "extra_forbidden" else of_pydantic(problem)
 
 

@@ -219,7 +219,7 @@ class HansardError(Exception):
     ├── Unreadable             what an agent says is not what was asked for
     ├── Misreadable            a program could mistake a value for an option
     ├── Rejected               an agent cannot take a turn
-    ├── BadProject, BadSecret, BadTeam       files of settings that cannot be used
+    ├── BadForge, BadProject, BadSecret, BadTeam       files of settings that cannot be used
     ├── NoFence                programs cannot be fenced as the settings ask
     ├── NotImported            an export cannot be taken in
     │   └── AlreadyThere
