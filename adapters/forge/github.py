@@ -6,11 +6,10 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from adapters.forge.errors import ForgeError, ForgeRefused
-from adapters.forge.given import (
+from adapters.forge.documents import (
     AccountName,
     CommitId,
-    Given,
+    ForgeDocument,
     InnerPath,
     LineNumber,
     Link,
@@ -25,6 +24,7 @@ from adapters.forge.given import (
     parsed_answer,
     parsed_items,
 )
+from adapters.forge.errors import ForgeError, ForgeRefused
 from adapters.forge.http import ForgeHttp, ForgePages, path_of
 from adapters.forge.marks import marked_text, marker_in, unmarked_text
 from adapters.forge.memory import Memory
@@ -103,13 +103,13 @@ class GithubForge:
     async def account(self) -> ForgeAccount:
         """Our account, asked once."""
         if self._account is None:
-            user = parsed_answer(_User, (await self._http.read("/user")).document, self._repository.host)
+            user = parsed_answer(_GithubUser, (await self._http.read("/user")).document, self._repository.host)
             self._account = ForgeAccount(user.login, user.id, "self")
         return self._account
 
     async def facts(self) -> RepositoryFacts:
-        given = parsed_answer(_Repository, (await self._http.read(self._path)).document, self._repository.host)
-        return RepositoryFacts(given.default_branch, given.permissions.push, given.archived, given.html_url)
+        data = parsed_answer(_GithubRepository, (await self._http.read(self._path)).document, self._repository.host)
+        return RepositoryFacts(data.default_branch, data.permissions.push, data.archived, data.html_url)
 
     async def branch_head(self, branch: str) -> str | None:
         try:
@@ -118,15 +118,15 @@ class GithubForge:
             if error.gone:
                 return None
             raise
-        return parsed_answer(_Ref, answer.document, self._repository.host).object.sha
+        return parsed_answer(_GithubRef, answer.document, self._repository.host).object.sha
 
     # -- pull requests -------------------------------------------------------------------------------------------------
 
     async def find(self, branch: str) -> PullRequest | None:
         query = {"head": f"{self._repository.owner}:{branch}", "state": "all", "sort": "created", "direction": "desc"}
         answer = await self._http.read_pages(f"{self._path}/pulls", query, most=1)
-        given = parsed_items(_Pull, answer.items, self._repository.host)
-        ours = [pull for pull in given if pull.head.ref == branch and pull.same_repository]
+        data = parsed_items(_GithubPull, answer.items, self._repository.host)
+        ours = [pull for pull in data if pull.head.ref == branch and pull.same_repository]
         best = next((pull for pull in ours if pull.state == "open"), ours[0] if ours else None)
         return await self._pull_request(best) if best else None
 
@@ -142,7 +142,7 @@ class GithubForge:
             "draft": new.draft,
         }
         document = await self._http.write("POST", f"{self._path}/pulls", body)
-        return await self._pull_request(parsed_answer(_Pull, document, self._repository.host))
+        return await self._pull_request(parsed_answer(_GithubPull, document, self._repository.host))
 
     async def update(self, number: int, *, title: str | None = None, body: str | None = None) -> PullRequest:
         change = {} if title is None else {"title": title}
@@ -150,43 +150,43 @@ class GithubForge:
             marker = marker_in((await self._pull(number)).body)
             change["body"] = marked_text(body, marker) if marker else body
         document = await self._http.write("PATCH", f"{self._path}/pulls/{number}", change)
-        return await self._pull_request(parsed_answer(_Pull, document, self._repository.host))
+        return await self._pull_request(parsed_answer(_GithubPull, document, self._repository.host))
 
     async def commits(self, number: int) -> tuple[ForgeCommit, ...]:
         pages = await self._http.read_pages(f"{self._path}/pulls/{number}/commits", most=_MOST_COMMITS)
-        given = parsed_items(_Commit, pages.items, self._repository.host)
-        by = {each.sha: await self._person(each.author) for each in given if each.author}
+        data = parsed_items(_GithubCommit, pages.items, self._repository.host)
+        by = {each.sha: await self._person(each.author) for each in data if each.author}
         return tuple(
-            ForgeCommit(each.sha, each.commit.subject, each.commit.written_by, by.get(each.sha)) for each in given
+            ForgeCommit(each.sha, each.commit.subject, each.commit.written_by, by.get(each.sha)) for each in data
         )
 
-    async def _pull(self, number: int) -> "_Pull":
+    async def _pull(self, number: int) -> "_GithubPull":
         answer = await self._http.read(f"{self._path}/pulls/{number}")
-        return parsed_answer(_Pull, answer.document, self._repository.host)
+        return parsed_answer(_GithubPull, answer.document, self._repository.host)
 
-    async def _pull_request(self, given: "_Pull") -> PullRequest:
-        author = await self._person(given.user)
-        merged = given.merged or given.merged_at is not None
-        state: PullRequestState = "merged" if merged else given.state
+    async def _pull_request(self, data: "_GithubPull") -> PullRequest:
+        author = await self._person(data.user)
+        merged = data.merged or data.merged_at is not None
+        state: PullRequestState = "merged" if merged else data.state
         return PullRequest(
-            number=given.number,
-            url=given.html_url,
+            number=data.number,
+            url=data.html_url,
             state=state,
-            title=given.title,
-            body=unmarked_text(given.body),
-            marker=marker_in(given.body) if author.kind == "self" else None,
+            title=data.title,
+            body=unmarked_text(data.body),
+            marker=marker_in(data.body) if author.kind == "self" else None,
             author=author,
-            draft=given.draft,
-            branch=given.head.ref,
-            head=given.head.sha,
-            same_repository=given.same_repository,
-            base=given.base.ref,
-            base_head=given.base.sha,
-            mergeable=_mergeable(given),
-            merge_commit=given.merge_commit_sha if merged else None,
-            merged_by=await self._person(given.merged_by) if merged and given.merged_by else None,
-            closed_by=await self._closed_by(given.number) if state == "closed" else None,
-            updated_at=given.updated_at,
+            draft=data.draft,
+            branch=data.head.ref,
+            head=data.head.sha,
+            same_repository=data.same_repository,
+            base=data.base.ref,
+            base_head=data.base.sha,
+            mergeable=_mergeable(data),
+            merge_commit=data.merge_commit_sha if merged else None,
+            merged_by=await self._person(data.merged_by) if merged and data.merged_by else None,
+            closed_by=await self._closed_by(data.number) if state == "closed" else None,
+            updated_at=data.updated_at,
         )
 
     async def _closed_by(self, number: int) -> ForgeAccount | None:
@@ -200,15 +200,15 @@ class GithubForge:
         host = self._repository.host
         runs = await self._http.read_pages(f"{commit}/check-runs", {"filter": "latest"}, key="check_runs")
         statuses = await self._http.read_pages(f"{commit}/status", key="statuses")
-        checks = [_run_check(run) for run in parsed_items(_Run, runs.items, host)]
-        checks += [_status_check(status) for status in parsed_items(_Status, statuses.items, host)]
-        given = {f"run:{run.id}": run for run in parsed_items(_Run, runs.items, host)}
-        failing = [check.id for check in checks if check.conclusion == "failure" and check.id in given][:_MOST_LOGS]
-        logs = {check: await self._log(given[check]) for check in failing}
-        told = tuple(_with_log(check, logs.get(check.id, check.log)) for check in checks)
-        return HeadChecks(head, conclusion_of(told), told, runs.complete and statuses.complete)
+        checks = [_run_check(run) for run in parsed_items(_GithubRun, runs.items, host)]
+        checks += [_status_check(status) for status in parsed_items(_GithubStatus, statuses.items, host)]
+        data = {f"run:{run.id}": run for run in parsed_items(_GithubRun, runs.items, host)}
+        failing = [check.id for check in checks if check.conclusion == "failure" and check.id in data][:_MOST_LOGS]
+        logs = {check: await self._log(data[check]) for check in failing}
+        all_checks = tuple(_with_log(check, logs.get(check.id, check.log)) for check in checks)
+        return HeadChecks(head, conclusion_of(all_checks), all_checks, runs.complete and statuses.complete)
 
-    async def _log(self, run: "_Run") -> str:
+    async def _log(self, run: "_GithubRun") -> str:
         """The end of the job's log; where that cannot be read, what the run says itself."""
         if run.app is not None and run.app.slug == "github-actions":
             match = _JOB.search(run.details_url)
@@ -220,12 +220,12 @@ class GithubForge:
                 pass
         return "\n".join(filter(None, (run.output.words, await self._annotations(run))))[-LOG_CHARACTERS:]
 
-    async def _annotations(self, run: "_Run") -> str:
+    async def _annotations(self, run: "_GithubRun") -> str:
         if not run.output.annotations_count:
             return ""
         pages = await self._http.read_pages(f"{self._path}/check-runs/{run.id}/annotations", most=1)
-        given = parsed_items(_Annotation, pages.items[:20], self._repository.host)
-        return "\n".join(f"{each.path}:{each.start_line}: {each.message}" for each in given)
+        data = parsed_items(_GithubAnnotation, pages.items[:20], self._repository.host)
+        return "\n".join(f"{each.path}:{each.start_line}: {each.message}" for each in data)
 
     # -- comments ------------------------------------------------------------------------------------------------------
 
@@ -236,9 +236,9 @@ class GithubForge:
             await self._http.read_pages(f"{self._path}/pulls/{number}/reviews"),
         )
         host = self._repository.host
-        made = [await self._review_comment(each) for each in parsed_items(_ReviewComment, review.items, host)]
-        made += [await self._whole_comment(each) for each in parsed_items(_IssueComment, whole.items, host)]
-        made += [await self._review(each) for each in parsed_items(_Review, reviews.items, host) if each.counts]
+        made = [await self._review_comment(each) for each in parsed_items(_GithubReviewComment, review.items, host)]
+        made += [await self._whole_comment(each) for each in parsed_items(_GithubIssueComment, whole.items, host)]
+        made += [await self._review(each) for each in parsed_items(_GithubReview, reviews.items, host) if each.counts]
         recent = [each for each in made if since is None or each.edited_at >= since]
         complete = review.complete and whole.complete and reviews.complete
         return ForgeComments(tuple(sorted(recent, key=lambda each: (each.at, each.id))), complete)
@@ -249,57 +249,57 @@ class GithubForge:
     async def _issue_comments(self, number: int, since: int | None) -> ForgePages:
         return await self._http.read_pages(f"{self._path}/issues/{number}/comments", _since(since))
 
-    async def _review_comment(self, given: "_ReviewComment") -> ForgeComment:
-        author = await self._person(given.user)
-        end = given.original_line or given.line
+    async def _review_comment(self, data: "_GithubReviewComment") -> ForgeComment:
+        author = await self._person(data.user)
+        end = data.original_line or data.line
         return ForgeComment(
-            id=f"review_comment:{given.id}",
+            id=f"review_comment:{data.id}",
             kind="review_comment",
-            thread=str(given.in_reply_to_id or given.id),
+            thread=str(data.in_reply_to_id or data.id),
             author=author,
             may_push=await self._may_push(author),
-            text=unmarked_text(given.body) if author.kind == "self" else given.body,
-            marker=marker_in(given.body) if author.kind == "self" else None,
-            at=given.created_at,
-            edited_at=given.updated_at,
-            url=given.html_url,
-            path=given.path,
-            line=given.original_start_line or given.start_line or end,
+            text=unmarked_text(data.body) if author.kind == "self" else data.body,
+            marker=marker_in(data.body) if author.kind == "self" else None,
+            at=data.created_at,
+            edited_at=data.updated_at,
+            url=data.html_url,
+            path=data.path,
+            line=data.original_start_line or data.start_line or end,
             end_line=end,
-            side="old" if given.side == "LEFT" else "new",
-            head=given.original_commit_id,
+            side="old" if data.side == "LEFT" else "new",
+            head=data.original_commit_id,
         )
 
-    async def _whole_comment(self, given: "_IssueComment") -> ForgeComment:
-        author = await self._person(given.user)
+    async def _whole_comment(self, data: "_GithubIssueComment") -> ForgeComment:
+        author = await self._person(data.user)
         return ForgeComment(
-            id=f"comment:{given.id}",
+            id=f"comment:{data.id}",
             kind="comment",
             thread=None,
             author=author,
             may_push=await self._may_push(author),
-            text=unmarked_text(given.body) if author.kind == "self" else given.body,
-            marker=marker_in(given.body) if author.kind == "self" else None,
-            at=given.created_at,
-            edited_at=given.updated_at,
-            url=given.html_url,
+            text=unmarked_text(data.body) if author.kind == "self" else data.body,
+            marker=marker_in(data.body) if author.kind == "self" else None,
+            at=data.created_at,
+            edited_at=data.updated_at,
+            url=data.html_url,
         )
 
-    async def _review(self, given: "_Review") -> ForgeComment:
-        author, at = await self._person(given.user), given.submitted_at or 0
+    async def _review(self, data: "_GithubReview") -> ForgeComment:
+        author, at = await self._person(data.user), data.submitted_at or 0
         return ForgeComment(
-            id=f"review:{given.id}",
+            id=f"review:{data.id}",
             kind="review",
             thread=None,
             author=author,
             may_push=await self._may_push(author),
-            text=given.body,
+            text=data.body,
             marker=None,
             at=at,
             edited_at=at,
-            url=given.html_url,
-            head=given.commit_id,
-            verdict=_VERDICTS.get(given.state),
+            url=data.html_url,
+            head=data.commit_id,
+            verdict=_VERDICTS.get(data.state),
         )
 
     # -- posts ---------------------------------------------------------------------------------------------------------
@@ -320,8 +320,8 @@ class GithubForge:
         return self._post(kind, await self._http.write("PATCH", path, {"body": marked_text(text, marker)}), marker)
 
     def _post(self, kind: str, document: object, marker: str) -> ForgePost:
-        given = parsed_answer(_IssueComment, document, self._repository.host)
-        return ForgePost(f"{kind}:{given.id}", given.html_url, marker, unmarked_text(given.body))
+        data = parsed_answer(_GithubIssueComment, document, self._repository.host)
+        return ForgePost(f"{kind}:{data.id}", data.html_url, marker, unmarked_text(data.body))
 
     async def find_post(self, place: PostPlace, marker: str, *, since: int | None = None) -> ForgePost | None:
         own, host = await self.account(), self._repository.host
@@ -329,7 +329,7 @@ class GithubForge:
         if place.kind == "pull_request":
             lists.append(("review_comment", await self._review_comments(place.number, since)))
         for kind, pages in lists:
-            for each in parsed_items(_IssueComment, pages.items, host):
+            for each in parsed_items(_GithubIssueComment, pages.items, host):
                 if each.user and each.user.id == own.id and marker_in(each.body) == marker:
                     return ForgePost(f"{kind}:{each.id}", each.html_url, marker, unmarked_text(each.body))
         return None
@@ -344,9 +344,9 @@ class GithubForge:
                 if error.gone or error.status == 403:
                     return False
                 raise
-            given = parsed_answer(_Permission, answer.document, self._repository.host)
-            is_person = given.user is None or given.user.type == "User"
-            return is_person and bool({given.permission, given.role_name} & {*_PUSHES})
+            data = parsed_answer(_GithubPermission, answer.document, self._repository.host)
+            is_person = data.user is None or data.user.type == "User"
+            return is_person and bool({data.permission, data.role_name} & {*_PUSHES})
 
         return await self._pushers.of(name.casefold(), ask)
 
@@ -361,14 +361,14 @@ class GithubForge:
                 if error.gone or error.status == 403:
                     return False
                 raise
-            return parsed_answer(_Membership, answer.document, self._repository.host).state == "active"
+            return parsed_answer(_GithubMembership, answer.document, self._repository.host).state == "active"
 
         return await self._members.of(f"{slug} {name}".casefold(), ask)
 
     async def _may_push(self, author: ForgeAccount) -> bool:
         return author.kind == "person" and await self.may_push(author.name)
 
-    async def _person(self, user: "_User | None") -> ForgeAccount:
+    async def _person(self, user: "_GithubUser | None") -> ForgeAccount:
         if user is None:
             return _GHOST
         kind: AuthorKind = "person" if user.type == "User" and not user.login.endswith("[bot]") else "bot"
@@ -377,45 +377,45 @@ class GithubForge:
     # -- issues --------------------------------------------------------------------------------------------------------
 
     async def issue(self, number: int) -> ForgeIssue:
-        given = await self._issue(number)
-        if given.pull_request is not None:
+        data = await self._issue(number)
+        if data.pull_request is not None:
             host = self._repository.host
             raise ForgeRefused(Sentence("forge_not_an_issue", host=host, number=number), 404)
-        author = await self._person(given.user)
+        author = await self._person(data.user)
         return ForgeIssue(
-            number=given.number,
-            url=given.html_url,
-            state=given.state,
-            title=given.title,
-            text=given.body,
+            number=data.number,
+            url=data.html_url,
+            state=data.state,
+            title=data.title,
+            text=data.body,
             author=author,
             may_push=author.kind == "self" or await self._may_push(author),
-            updated_at=given.updated_at,
+            updated_at=data.updated_at,
         )
 
-    async def _issue(self, number: int) -> "_Issue":
+    async def _issue(self, number: int) -> "_GithubIssue":
         answer = await self._http.read(f"{self._path}/issues/{number}")
-        return parsed_answer(_Issue, answer.document, self._repository.host)
+        return parsed_answer(_GithubIssue, answer.document, self._repository.host)
 
 
 def _since(since: int | None) -> Mapping[str, str]:
     return {} if since is None else {"since": iso(since - since % 1_000).replace(".000Z", "Z")}
 
 
-def _mergeable(given: "_Pull") -> Mergeable:
-    if given.mergeable is None:
+def _mergeable(data: "_GithubPull") -> Mergeable:
+    if data.mergeable is None:
         return "unknown"
-    return "clean" if given.mergeable else "conflicted"
+    return "clean" if data.mergeable else "conflicted"
 
 
-def _run_check(run: "_Run") -> ForgeCheck:
+def _run_check(run: "_GithubRun") -> ForgeCheck:
     ended = run.status == "completed" and run.conclusion is not None
     conclusion = _RUNS.get(run.conclusion or "", "neutral") if ended else "pending"
     word = run.conclusion if ended and run.conclusion else run.status
     return ForgeCheck(f"run:{run.id}", run.name, conclusion, word, run.html_url or run.details_url, "")
 
 
-def _status_check(status: "_Status") -> ForgeCheck:
+def _status_check(status: "_GithubStatus") -> ForgeCheck:
     conclusion = _STATUSES.get(status.state, "neutral")
     log = status.description if conclusion == "failure" else ""
     return ForgeCheck(f"status:{status.id}", status.context, conclusion, status.state, status.target_url, log)
@@ -431,56 +431,56 @@ _State = Literal["open", "closed"]
 _Word = Annotated[str, Field(pattern=r"^[A-Za-z_]{1,40}$")]
 
 
-class _User(Given):
+class _GithubUser(ForgeDocument):
     login: AccountName
     id: Number
     type: _Word
 
 
-class _Permissions(Given):
+class _GithubPermissions(ForgeDocument):
     push: bool = False
 
 
-class _Repository(Given):
+class _GithubRepository(ForgeDocument):
     default_branch: RefName
     html_url: Link
     archived: bool = False
-    permissions: _Permissions = _Permissions()
+    permissions: _GithubPermissions = _GithubPermissions()
 
 
-class _Object(Given):
+class _GithubObject(ForgeDocument):
     sha: CommitId
 
 
-class _Ref(Given):
-    object: _Object
+class _GithubRef(ForgeDocument):
+    object: _GithubObject
 
 
-class _Owned(Given):
+class _GithubOwned(ForgeDocument):
     id: Number
 
 
-class _Side(Given):
+class _GithubSide(ForgeDocument):
     ref: RefName
     sha: CommitId
-    repo: _Owned | None = None
+    repo: _GithubOwned | None = None
 
 
-class _Pull(Given):
+class _GithubPull(ForgeDocument):
     number: Number
     html_url: Link
     state: _State
     title: OneLine
     body: WordingOrEmpty = ""
-    user: _User | None
+    user: _GithubUser | None
     draft: bool = False
-    head: _Side
-    base: _Side
+    head: _GithubSide
+    base: _GithubSide
     merged: bool = False
     merged_at: Moment | None = None
     mergeable: bool | None = None
     merge_commit_sha: CommitId | None = None
-    merged_by: _User | None = None
+    merged_by: _GithubUser | None = None
     updated_at: Moment
 
     @property
@@ -488,14 +488,14 @@ class _Pull(Given):
         return self.head.repo is not None and self.base.repo is not None and self.head.repo.id == self.base.repo.id
 
 
-class _Signature(Given):
+class _GithubSignature(ForgeDocument):
     name: OneLineOrEmpty = ""
     email: OneLineOrEmpty = ""
 
 
-class _GitCommit(Given):
+class _GithubGitCommit(ForgeDocument):
     message: WordingOrEmpty = ""
-    author: _Signature | None = None
+    author: _GithubSignature | None = None
 
     @property
     def subject(self) -> str:
@@ -506,17 +506,17 @@ class _GitCommit(Given):
         return f"{self.author.name} <{self.author.email}>" if self.author else ""
 
 
-class _Commit(Given):
+class _GithubCommit(ForgeDocument):
     sha: CommitId
-    commit: _GitCommit
-    author: _User | None = None
+    commit: _GithubGitCommit
+    author: _GithubUser | None = None
 
 
-class _App(Given):
+class _GithubApp(ForgeDocument):
     slug: OneLineOrEmpty = ""
 
 
-class _Output(Given):
+class _GithubOutput(ForgeDocument):
     title: OneLineOrEmpty = ""
     summary: WordingOrEmpty = ""
     text: WordingOrEmpty = ""
@@ -527,18 +527,18 @@ class _Output(Given):
         return cleaned("\n".join(filter(None, (self.title, self.summary, self.text))))
 
 
-class _Run(Given):
+class _GithubRun(ForgeDocument):
     id: Number
     name: OneLine
     status: _Word
     conclusion: _Word | None = None
     html_url: Link = ""
     details_url: Link = ""
-    app: _App | None = None
-    output: _Output = _Output()
+    app: _GithubApp | None = None
+    output: _GithubOutput = _GithubOutput()
 
 
-class _Status(Given):
+class _GithubStatus(ForgeDocument):
     id: Number
     context: OneLine
     state: _Word
@@ -546,22 +546,22 @@ class _Status(Given):
     target_url: Link = ""
 
 
-class _Annotation(Given):
+class _GithubAnnotation(ForgeDocument):
     path: OneLine
     start_line: Annotated[int, Field(ge=0)]
     message: WordingOrEmpty = ""
 
 
-class _IssueComment(Given):
+class _GithubIssueComment(ForgeDocument):
     id: Number
     body: WordingOrEmpty = ""
-    user: _User | None
+    user: _GithubUser | None
     created_at: Moment
     updated_at: Moment
     html_url: Link
 
 
-class _ReviewComment(_IssueComment):
+class _GithubReviewComment(_GithubIssueComment):
     path: InnerPath
     line: LineNumber | None = None
     original_line: LineNumber | None = None
@@ -572,10 +572,10 @@ class _ReviewComment(_IssueComment):
     in_reply_to_id: Number | None = None
 
 
-class _Review(Given):
+class _GithubReview(ForgeDocument):
     id: Number
     body: WordingOrEmpty = ""
-    user: _User | None
+    user: _GithubUser | None
     state: _Word
     html_url: Link
     commit_id: CommitId | None = None
@@ -587,27 +587,27 @@ class _Review(Given):
         return self.state != "PENDING" and bool(self.body.strip())
 
 
-class _Permission(Given):
+class _GithubPermission(ForgeDocument):
     permission: _Word
     role_name: OneLineOrEmpty = ""
-    user: _User | None = None
+    user: _GithubUser | None = None
 
 
-class _Membership(Given):
+class _GithubMembership(ForgeDocument):
     state: _Word
 
 
-class _Linked(Given):
+class _GithubLinked(ForgeDocument):
     """That an issue is a pull request."""
 
 
-class _Issue(Given):
+class _GithubIssue(ForgeDocument):
     number: Number
     html_url: Link
     state: _State
     title: OneLine
     body: WordingOrEmpty = ""
-    user: _User | None
-    closed_by: _User | None = None
-    pull_request: _Linked | None = None
+    user: _GithubUser | None
+    closed_by: _GithubUser | None = None
+    pull_request: _GithubLinked | None = None
     updated_at: Moment

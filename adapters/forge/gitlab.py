@@ -6,11 +6,10 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from adapters.forge.errors import ForgeError, ForgeRefused
-from adapters.forge.given import (
+from adapters.forge.documents import (
     AccountName,
     CommitId,
-    Given,
+    ForgeDocument,
     InnerPath,
     LineNumber,
     Link,
@@ -24,6 +23,7 @@ from adapters.forge.given import (
     parsed_answer,
     parsed_items,
 )
+from adapters.forge.errors import ForgeError, ForgeRefused
 from adapters.forge.http import ForgeHttp, path_of
 from adapters.forge.marks import marked_text, marker_in, unmarked_text
 from adapters.forge.memory import Memory
@@ -91,14 +91,14 @@ class GitlabForge:
     async def account(self) -> ForgeAccount:
         """Our account, asked once."""
         if self._account is None:
-            user = parsed_answer(_User, (await self._http.read("/user")).document, self._repository.host)
+            user = parsed_answer(_GitlabUser, (await self._http.read("/user")).document, self._repository.host)
             self._account = ForgeAccount(user.username, user.id, "self")
         return self._account
 
     async def facts(self) -> RepositoryFacts:
-        given = parsed_answer(_Project, (await self._http.read(self._path)).document, self._repository.host)
-        level = given.permissions.level
-        return RepositoryFacts(given.default_branch, level >= _DEVELOPER, given.archived, given.web_url)
+        data = parsed_answer(_GitlabProject, (await self._http.read(self._path)).document, self._repository.host)
+        level = data.permissions.level
+        return RepositoryFacts(data.default_branch, level >= _DEVELOPER, data.archived, data.web_url)
 
     async def branch_head(self, branch: str) -> str | None:
         try:
@@ -107,15 +107,15 @@ class GitlabForge:
             if error.gone:
                 return None
             raise
-        return parsed_answer(_Branch, answer.document, self._repository.host).commit.id
+        return parsed_answer(_GitlabBranch, answer.document, self._repository.host).commit.id
 
     # -- merge requests ------------------------------------------------------------------------------------------------
 
     async def find(self, branch: str) -> PullRequest | None:
         query = {"source_branch": branch, "state": "all", "order_by": "created_at", "sort": "desc"}
         pages = await self._http.read_pages(f"{self._path}/merge_requests", query, most=1)
-        given = parsed_items(_MergeRequest, pages.items, self._repository.host)
-        ours = [each for each in given if each.source_branch == branch and each.same_repository]
+        data = parsed_items(_GitlabMergeRequest, pages.items, self._repository.host)
+        ours = [each for each in data if each.source_branch == branch and each.same_repository]
         best = next((each for each in ours if each.state == "opened"), ours[0] if ours else None)
         return await self._pull_request(best) if best else None
 
@@ -130,7 +130,7 @@ class GitlabForge:
             "description": marked_text(new.body, new.marker),
         }
         document = await self._http.write("POST", f"{self._path}/merge_requests", body)
-        return await self._pull_request(parsed_answer(_MergeRequest, document, self._repository.host))
+        return await self._pull_request(parsed_answer(_GitlabMergeRequest, document, self._repository.host))
 
     async def update(self, number: int, *, title: str | None = None, body: str | None = None) -> PullRequest:
         change = {} if title is None else {"title": title}
@@ -138,42 +138,42 @@ class GitlabForge:
             marker = marker_in((await self._merge_request(number)).description)
             change["description"] = marked_text(body, marker) if marker else body
         document = await self._http.write("PUT", f"{self._path}/merge_requests/{number}", change)
-        return await self._pull_request(parsed_answer(_MergeRequest, document, self._repository.host))
+        return await self._pull_request(parsed_answer(_GitlabMergeRequest, document, self._repository.host))
 
     async def commits(self, number: int) -> tuple[ForgeCommit, ...]:
         pages = await self._http.read_pages(f"{self._path}/merge_requests/{number}/commits", most=_MOST_COMMITS)
-        given = parsed_items(_Commit, pages.items, self._repository.host)
+        data = parsed_items(_GitlabCommit, pages.items, self._repository.host)
         return tuple(
             ForgeCommit(each.id, each.title, f"{each.author_name} <{each.author_email}>", None)
-            for each in reversed(given)
+            for each in reversed(data)
         )
 
-    async def _merge_request(self, number: int) -> "_MergeRequest":
+    async def _merge_request(self, number: int) -> "_GitlabMergeRequest":
         answer = await self._http.read(f"{self._path}/merge_requests/{number}")
-        return parsed_answer(_MergeRequest, answer.document, self._repository.host)
+        return parsed_answer(_GitlabMergeRequest, answer.document, self._repository.host)
 
-    async def _pull_request(self, given: "_MergeRequest") -> PullRequest:
-        author, state = await self._person(given.author), _STATES.get(given.state, "open")
-        ended = given.merge_user or given.merged_by
+    async def _pull_request(self, data: "_GitlabMergeRequest") -> PullRequest:
+        author, state = await self._person(data.author), _STATES.get(data.state, "open")
+        ended = data.merge_user or data.merged_by
         return PullRequest(
-            number=given.iid,
-            url=given.web_url,
+            number=data.iid,
+            url=data.web_url,
             state=state,
-            title=given.title.removeprefix(_DRAFT) if given.draft else given.title,
-            body=unmarked_text(given.description),
-            marker=marker_in(given.description) if author.kind == "self" else None,
+            title=data.title.removeprefix(_DRAFT) if data.draft else data.title,
+            body=unmarked_text(data.description),
+            marker=marker_in(data.description) if author.kind == "self" else None,
             author=author,
-            draft=given.draft,
-            branch=given.source_branch,
-            head=given.sha,
-            same_repository=given.same_repository,
-            base=given.target_branch,
-            base_head=given.diff_refs.start_sha if given.diff_refs else None,
-            mergeable=_mergeable(given),
-            merge_commit=given.merge_commit if state == "merged" else None,
+            draft=data.draft,
+            branch=data.source_branch,
+            head=data.sha,
+            same_repository=data.same_repository,
+            base=data.target_branch,
+            base_head=data.diff_refs.start_sha if data.diff_refs else None,
+            mergeable=_mergeable(data),
+            merge_commit=data.merge_commit if state == "merged" else None,
             merged_by=await self._person(ended) if state == "merged" and ended else None,
-            closed_by=await self._person(given.closed_by) if state == "closed" and given.closed_by else None,
-            updated_at=given.updated_at,
+            closed_by=await self._person(data.closed_by) if state == "closed" and data.closed_by else None,
+            updated_at=data.updated_at,
         )
 
     # -- checks --------------------------------------------------------------------------------------------------------
@@ -183,41 +183,41 @@ class GitlabForge:
         checks = dict[str, ForgeCheck]()
         for pipeline in pipelines[:_MOST_PIPELINES]:
             jobs = await self._http.read_pages(f"{self._path}/pipelines/{pipeline.id}/jobs")
-            given = [_job_check(each) for each in parsed_items(_Job, jobs.items, self._repository.host)]
+            data = [_job_check(each) for each in parsed_items(_GitlabJob, jobs.items, self._repository.host)]
             complete = complete and jobs.complete
-            if not any(each.conclusion == _conclusion(pipeline.status) for each in given):
-                given.append(await self._pipeline_check(pipeline))
-            checks |= {each.id: each for each in given}
+            if not any(each.conclusion == _conclusion(pipeline.status) for each in data):
+                data.append(await self._pipeline_check(pipeline))
+            checks |= {each.id: each for each in data}
         statuses = await self._http.read_pages(f"{self._path}/repository/commits{path_of(head)}/statuses")
-        for status in parsed_items(_Status, statuses.items, self._repository.host):
+        for status in parsed_items(_GitlabStatus, statuses.items, self._repository.host):
             if f"job:{status.id}" not in checks and status.id not in {each.id for each in pipelines}:
                 checks[f"status:{status.id}"] = _status_check(status)
         named = _without_jobs(list(checks.values()))
         failing = [each.id for each in named if each.conclusion == "failure" and each.id.startswith("job:")]
         logs = {each: await self._log(each) for each in failing[:_MOST_LOGS]}
-        told = tuple(_with_log(each, logs.get(each.id, each.log)) for each in named)
-        return HeadChecks(head, conclusion_of(told), told, complete and statuses.complete)
+        all_checks = tuple(_with_log(each, logs.get(each.id, each.log)) for each in named)
+        return HeadChecks(head, conclusion_of(all_checks), all_checks, complete and statuses.complete)
 
-    async def _pipelines(self, head: str, number: int | None) -> tuple[list["_Pipeline"], bool]:
+    async def _pipelines(self, head: str, number: int | None) -> tuple[list["_GitlabPipeline"], bool]:
         """The newest pipeline of each source for the commit. A merge request has those of its merged result, too."""
         host = self._repository.host
         pages = await self._http.read_pages(f"{self._path}/pipelines", {"sha": head, "order_by": "id", "sort": "desc"})
-        given = [*parsed_items(_Pipeline, pages.items, host)]
+        data = [*parsed_items(_GitlabPipeline, pages.items, host)]
         if number is not None:
             newest = (await self._merge_request(number)).head_pipeline
             if newest is not None and (await self._merge_request(number)).sha == head:
-                given.append(newest)
-        newest_of = dict[str, _Pipeline]()
-        for each in sorted(given, key=lambda one: one.id):
+                data.append(newest)
+        newest_of = dict[str, _GitlabPipeline]()
+        for each in sorted(data, key=lambda one: one.id):
             newest_of[each.source] = each
         return sorted(newest_of.values(), key=lambda one: -one.id), pages.complete
 
-    async def _pipeline_check(self, pipeline: "_Pipeline") -> ForgeCheck:
+    async def _pipeline_check(self, pipeline: "_GitlabPipeline") -> ForgeCheck:
         """The pipeline itself, where none of its jobs tells how it stands: such as one whose settings are wrong."""
         conclusion, log = _conclusion(pipeline.status), ""
         if conclusion == "failure":
             answer = await self._http.read(f"{self._path}/pipelines/{pipeline.id}")
-            log = parsed_answer(_Pipeline, answer.document, self._repository.host).yaml_errors
+            log = parsed_answer(_GitlabPipeline, answer.document, self._repository.host).yaml_errors
         return ForgeCheck(f"pipeline:{pipeline.id}", "pipeline", conclusion, pipeline.status, pipeline.web_url, log)
 
     async def _log(self, check: str) -> str:
@@ -233,13 +233,13 @@ class GitlabForge:
         pages = await self._http.read_pages(f"{self._path}/merge_requests/{number}/discussions")
         made = [
             await self._comment(number, discussion.id, note)
-            for discussion in parsed_items(_Discussion, pages.items, self._repository.host)
+            for discussion in parsed_items(_GitlabDiscussion, pages.items, self._repository.host)
             for note in discussion.notes
             if not note.system and (since is None or note.updated_at >= since)
         ]
         return ForgeComments(tuple(sorted(made, key=lambda each: (each.at, each.id))), pages.complete)
 
-    async def _comment(self, number: int, thread: str, note: "_Note") -> ForgeComment:
+    async def _comment(self, number: int, thread: str, note: "_GitlabNote") -> ForgeComment:
         author, place = await self._person(note.author), note.position
         if place is not None and (place.position_type != "text" or place.line is None or place.path is None):
             place = None
@@ -286,10 +286,10 @@ class GitlabForge:
         return f"{self._path}/{room}/{place.number}/notes"
 
     def _post(self, place: PostPlace, document: object, marker: str) -> ForgePost:
-        given = parsed_answer(_Note, document, self._repository.host)
-        return self._post_of(place, given, marker)
+        data = parsed_answer(_GitlabNote, document, self._repository.host)
+        return self._post_of(place, data, marker)
 
-    def _post_of(self, place: PostPlace, note: "_Note", marker: str) -> ForgePost:
+    def _post_of(self, place: PostPlace, note: "_GitlabNote", marker: str) -> ForgePost:
         return ForgePost(
             f"note:{note.id}", self._url(place.kind, place.number, note.id), marker, unmarked_text(note.body)
         )
@@ -297,7 +297,7 @@ class GitlabForge:
     async def find_post(self, place: PostPlace, marker: str, *, since: int | None = None) -> ForgePost | None:
         own = await self.account()
         pages = await self._http.read_pages(self._notes(place), {"sort": "asc", "order_by": "created_at"})
-        for note in parsed_items(_Note, pages.items, self._repository.host):
+        for note in parsed_items(_GitlabNote, pages.items, self._repository.host):
             ours = note.author.id == own.id and not note.system and (since is None or note.updated_at >= since)
             if ours and marker_in(note.body) == marker:
                 return self._post_of(place, note, marker)
@@ -327,7 +327,7 @@ class GitlabForge:
     async def _id_of(self, name: str) -> int | None:
         async def ask() -> int | None:
             answer = await self._http.read_pages("/users", {"username": name}, most=1)
-            users = parsed_items(_User, answer.items, self._repository.host)
+            users = parsed_items(_GitlabUser, answer.items, self._repository.host)
             return next((user.id for user in users if user.username.casefold() == name.casefold()), None)
 
         return await self._ids.of(name.casefold(), ask)
@@ -335,7 +335,7 @@ class GitlabForge:
     async def _level(self, path: str) -> int:
         """The access level at this address; 0 for who is no member there, or may not be asked about."""
         try:
-            member = parsed_answer(_Member, (await self._http.read(path)).document, self._repository.host)
+            member = parsed_answer(_GitlabMember, (await self._http.read(path)).document, self._repository.host)
         except ForgeRefused as error:
             if error.gone or error.status == 403:
                 return 0
@@ -352,7 +352,7 @@ class GitlabForge:
 
         return await self._pushers.of(author.name.casefold(), ask)
 
-    async def _person(self, user: "_User") -> ForgeAccount:
+    async def _person(self, user: "_GitlabUser") -> ForgeAccount:
         own = await self.account()
         kind: AuthorKind = "self" if user.id == own.id else await self._kind(user.username, user.id)
         return ForgeAccount(user.username, user.id, kind)
@@ -364,7 +364,9 @@ class GitlabForge:
             if _BOT.fullmatch(name.casefold()):
                 return "bot"
             try:
-                user = parsed_answer(_User, (await self._http.read(f"/users/{number}")).document, self._repository.host)
+                user = parsed_answer(
+                    _GitlabUser, (await self._http.read(f"/users/{number}")).document, self._repository.host
+                )
             except ForgeRefused:
                 return "bot"  # gone, or hidden from us: nothing starts for it
             return "bot" if user.bot else "person"
@@ -375,17 +377,17 @@ class GitlabForge:
 
     async def issue(self, number: int) -> ForgeIssue:
         answer = await self._http.read(f"{self._path}/issues/{number}")
-        given = parsed_answer(_Issue, answer.document, self._repository.host)
-        author = await self._person(given.author)
+        data = parsed_answer(_GitlabIssue, answer.document, self._repository.host)
+        author = await self._person(data.author)
         return ForgeIssue(
-            number=given.iid,
-            url=given.web_url,
-            state="open" if given.state == "opened" else "closed",
-            title=given.title,
-            text=given.description,
+            number=data.iid,
+            url=data.web_url,
+            state="open" if data.state == "opened" else "closed",
+            title=data.title,
+            text=data.description,
             author=author,
             may_push=author.kind == "self" or await self._may_push(author),
-            updated_at=given.updated_at,
+            updated_at=data.updated_at,
         )
 
 
@@ -401,21 +403,21 @@ def _conclusion(status: str) -> Conclusion:
     return _JOBS.get(status, "pending")
 
 
-def _mergeable(given: "_MergeRequest") -> Mergeable:
-    if given.has_conflicts or given.detailed_merge_status == "conflict":
+def _mergeable(data: "_GitlabMergeRequest") -> Mergeable:
+    if data.has_conflicts or data.detailed_merge_status == "conflict":
         return "conflicted"
-    checking = (given.detailed_merge_status or given.merge_status) in _CHECKING
+    checking = (data.detailed_merge_status or data.merge_status) in _CHECKING
     return "unknown" if checking else "clean"
 
 
-def _job_check(job: "_Job") -> ForgeCheck:
+def _job_check(job: "_GitlabJob") -> ForgeCheck:
     conclusion = _conclusion(job.status)
     if conclusion == "failure" and job.allow_failure:
         conclusion = "neutral"
     return ForgeCheck(f"job:{job.id}", job.name, conclusion, job.status, job.web_url, "")
 
 
-def _status_check(status: "_Status") -> ForgeCheck:
+def _status_check(status: "_GitlabStatus") -> ForgeCheck:
     conclusion = _conclusion(status.status)
     if conclusion == "failure" and status.allow_failure:
         conclusion = "neutral"
@@ -439,52 +441,52 @@ _Word = Annotated[str, Field(pattern=r"^[A-Za-z_]{1,60}$")]
 _Level = Annotated[int, Field(ge=0, le=1_000)]
 
 
-class _User(Given):
+class _GitlabUser(ForgeDocument):
     id: Number
     username: AccountName
     bot: bool = False
 
 
-class _Access(Given):
+class _GitlabAccess(ForgeDocument):
     access_level: _Level = 0
 
 
-class _ProjectPermissions(Given):
-    project_access: _Access | None = None
-    group_access: _Access | None = None
+class _GitlabProjectPermissions(ForgeDocument):
+    project_access: _GitlabAccess | None = None
+    group_access: _GitlabAccess | None = None
 
     @property
     def level(self) -> int:
         return max((each.access_level for each in (self.project_access, self.group_access) if each), default=0)
 
 
-class _Project(Given):
+class _GitlabProject(ForgeDocument):
     default_branch: RefName
     web_url: Link
     archived: bool = False
-    permissions: _ProjectPermissions = _ProjectPermissions()
+    permissions: _GitlabProjectPermissions = _GitlabProjectPermissions()
 
 
-class _Tip(Given):
+class _GitlabTip(ForgeDocument):
     id: CommitId
 
 
-class _Branch(Given):
-    commit: _Tip
+class _GitlabBranch(ForgeDocument):
+    commit: _GitlabTip
 
 
-class _Commit(Given):
+class _GitlabCommit(ForgeDocument):
     id: CommitId
     title: OneLineOrEmpty = ""
     author_name: OneLineOrEmpty = ""
     author_email: OneLineOrEmpty = ""
 
 
-class _DiffRefs(Given):
+class _GitlabDiffRefs(ForgeDocument):
     start_sha: CommitId | None = None
 
 
-class _Pipeline(Given):
+class _GitlabPipeline(ForgeDocument):
     id: Number
     status: _Word
     source: OneLineOrEmpty = ""
@@ -492,29 +494,29 @@ class _Pipeline(Given):
     yaml_errors: WordingOrEmpty = ""
 
 
-class _MergeRequest(Given):
+class _GitlabMergeRequest(ForgeDocument):
     iid: Number
     web_url: Link
     state: _Word
     title: OneLine
     description: WordingOrEmpty = ""
-    author: _User
+    author: _GitlabUser
     draft: bool = False
     source_branch: RefName
     target_branch: RefName
     source_project_id: Number | None = None
     target_project_id: Number
     sha: CommitId
-    diff_refs: _DiffRefs | None = None
+    diff_refs: _GitlabDiffRefs | None = None
     has_conflicts: bool = False
     merge_status: OneLineOrEmpty = ""
     detailed_merge_status: OneLineOrEmpty = ""
     merge_commit_sha: CommitId | None = None
     squash_commit_sha: CommitId | None = None
-    merge_user: _User | None = None
-    merged_by: _User | None = None
-    closed_by: _User | None = None
-    head_pipeline: _Pipeline | None = None
+    merge_user: _GitlabUser | None = None
+    merged_by: _GitlabUser | None = None
+    closed_by: _GitlabUser | None = None
+    head_pipeline: _GitlabPipeline | None = None
     updated_at: Moment
 
     @property
@@ -527,7 +529,7 @@ class _MergeRequest(Given):
         return self.merge_commit_sha or self.squash_commit_sha or self.sha
 
 
-class _Job(Given):
+class _GitlabJob(ForgeDocument):
     id: Number
     name: OneLine
     status: _Word
@@ -535,7 +537,7 @@ class _Job(Given):
     web_url: Link = ""
 
 
-class _Status(Given):
+class _GitlabStatus(ForgeDocument):
     id: Number
     name: OneLine
     status: _Word
@@ -544,23 +546,23 @@ class _Status(Given):
     description: OneLineOrEmpty = ""
 
 
-class _RangeEnd(Given):
+class _GitlabRangeEnd(ForgeDocument):
     old_line: LineNumber | None = None
     new_line: LineNumber | None = None
 
 
-class _LineRange(Given):
-    start: _RangeEnd | None = None
+class _GitlabLineRange(ForgeDocument):
+    start: _GitlabRangeEnd | None = None
 
 
-class _Position(Given):
+class _GitlabPosition(ForgeDocument):
     position_type: OneLineOrEmpty = ""
     head_sha: CommitId | None = None
     old_path: InnerPath = None
     new_path: InnerPath = None
     old_line: LineNumber | None = None
     new_line: LineNumber | None = None
-    line_range: _LineRange | None = None
+    line_range: _GitlabLineRange | None = None
 
     @property
     def side(self) -> Literal["new", "old"]:
@@ -581,32 +583,32 @@ class _Position(Given):
         return min(first, self.line) if first and self.line else self.line
 
 
-class _Note(Given):
+class _GitlabNote(ForgeDocument):
     id: Number
     body: WordingOrEmpty = ""
-    author: _User
+    author: _GitlabUser
     system: bool = False
     created_at: Moment
     updated_at: Moment
     resolved: bool = False
-    position: _Position | None = None
+    position: _GitlabPosition | None = None
 
 
-class _Discussion(Given):
+class _GitlabDiscussion(ForgeDocument):
     id: Annotated[str, Field(pattern=r"^[0-9a-f]{1,64}$")]
-    notes: list[_Note]
+    notes: list[_GitlabNote]
 
 
-class _Member(Given):
+class _GitlabMember(ForgeDocument):
     access_level: _Level
     state: OneLineOrEmpty = "active"
 
 
-class _Issue(Given):
+class _GitlabIssue(ForgeDocument):
     iid: Number
     web_url: Link
     state: _Word
     title: OneLine
     description: WordingOrEmpty = ""
-    author: _User
+    author: _GitlabUser
     updated_at: Moment

@@ -71,7 +71,7 @@ class ForgePages:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _CachedAnswer:
     etag: str
     answer: ForgeAnswer
 
@@ -87,7 +87,7 @@ class ForgeHttp:
         self._origin = _origin(self.api)
         self._host = urlsplit(self.api).netloc
         self._name = urlsplit(self.api).hostname or ""
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._kept: OrderedDict[str, _CachedAnswer] = OrderedDict()
         self._limited_until = 0
         # No cookies are sent back, and a proxy of the environment is not asked for this machine.
         self._client = AsyncClient(timeout=Timeout(seconds), trust_env=not on_loopback(self._host))
@@ -147,13 +147,13 @@ class ForgeHttp:
     # -- one request ---------------------------------------------------------------------------------------------------
 
     async def _read(self, url: str) -> ForgeAnswer:
-        kept = self._kept.get(url)
-        answer = await self._ask("GET", url, None, {"If-None-Match": kept.etag} if kept else {})
+        cached = self._kept.get(url)
+        answer = await self._ask("GET", url, None, {"If-None-Match": cached.etag} if cached else {})
         if answer is _UNCHANGED:
-            if kept is None:
+            if cached is None:
                 raise self._nonsense("forge_not_json")
             self._kept.move_to_end(url)
-            return kept.answer
+            return cached.answer
         return answer
 
     async def _ask(self, method: str, url: str, body: bytes | None, extra: Mapping[str, str]) -> ForgeAnswer:
@@ -172,7 +172,7 @@ class ForgeHttp:
         self._check(status, headers, content)
         answer = ForgeAnswer(self._document(content), _links(headers.get("link", "")))
         if method == "GET" and (etag := headers.get("etag", "")) and len(content) <= _KEPT_BYTES and len(etag) < 200:
-            self._kept[url] = _Kept(etag, answer)
+            self._kept[url] = _CachedAnswer(etag, answer)
             while len(self._kept) > _KEPT_ANSWERS:
                 self._kept.popitem(last=False)
         return answer

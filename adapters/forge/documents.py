@@ -20,7 +20,7 @@ _STAMPS: Final = re.compile(r"^\ufeff?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3,9}Z (
 _SECTIONS: Final = re.compile(r"section_(?:start|end):\d+:[\w.-]+(?:\[[^\]\n]*\])?\r?")
 _FAILURE: Final = re.compile(r"^(?:##\[error\]|ERROR: Job failed).*$", re.MULTILINE)
 _SHORT: Final = 500
-G = TypeVar("G", bound="Given")
+G = TypeVar("G", bound="ForgeDocument")
 
 
 def cleaned(text: str) -> str:
@@ -94,7 +94,7 @@ LineNumber = Annotated[int, Field(ge=1, le=2**31 - 1)]
 AccountName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.][A-Za-z0-9_.\[\]-]{0,254}$")]
 
 
-class Given(BaseModel):
+class ForgeDocument(BaseModel):
     """A part of an answer. Types are not converted; unknown fields are ignored."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore", defer_build=True)
