@@ -315,8 +315,8 @@ class System(Core):
             self._external.rewound(position)
 
     def _listeners(self) -> tuple[Listener, ...]:
-        """Who hears of new events, in this order: first the caches that must forget, and the open streams. Those that
-        `running` makes follow."""
+        """Returns who hears of new events, in this order: first the caches that must forget, and the open streams.
+        Those that `running` makes follow."""
         mirror = (self._mirror.seen,) if self._mirror else ()
         return (
             self.forgetting.seen,

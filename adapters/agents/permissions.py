@@ -41,9 +41,9 @@ class Permit(Protocol):
     async def __call__(
         self, tool: Tool, title: str, paths: Sequence[str] = (), *, fence: FenceLevel | None = None
     ) -> PermissionChoice:
-        """Whether it may: by the rules, otherwise once a person has answered, which may take days. Call it on the event
-        loop of the turn, as often as needed, also concurrently. While it waits, the adapter's own limits on silence and
-        time must stop. Cancelling it is safe.
+        """Tells whether it may: by the rules, otherwise once a person has answered, which may take days. Call it on the
+        event loop of the turn, as often as needed, also concurrently. While it waits, the adapter's own limits on
+        silence and time must stop. Cancelling it is safe.
 
         `title` of an `execute` is its command line. `fence` is the fence that the agent's program runs in, None if
         there is none.

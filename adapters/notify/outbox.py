@@ -98,7 +98,7 @@ class Outbox:
             )
 
     def next_due(self, receiver: str) -> int | None:
-        """When the receiver's next item is due; None if everything has been sent."""
+        """Returns when the receiver's next item is due; None if everything has been sent."""
         with self._alone() as db:
             [due] = db.execute("SELECT min(due) FROM notifications WHERE receiver = ?", [receiver]).fetchone()
         return None if due is None else int(due)

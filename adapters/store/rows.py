@@ -56,7 +56,7 @@ _AT = re.compile(rb'\{(?:"v":\d+,)?"at":(\d{1,18}),')
 
 
 def time_of(state: bytes) -> int:
-    """When an event was recorded, without decoding it; 0 for a state that was not written by us."""
+    """Returns when an event was recorded, without decoding it; 0 for a state that was not written by us."""
     found = _AT.match(state)
     return int(found[1]) if found else 0
 
@@ -100,7 +100,7 @@ class Rows(Protocol):
         """The number of events up to a position, whatever the indexes of the log say."""
 
     def fingerprints(self, *, after: int = 0, upto: int, limit: int) -> "Sequence[Fingerprint]":
-        """What identifies the events after a position, at most `limit`; unsound rows are left out."""
+        """Returns what identifies the events after a position, at most `limit`; unsound rows are left out."""
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """Digest and content of every long text, by digest. Raises StoreError."""

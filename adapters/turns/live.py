@@ -203,7 +203,7 @@ class Live:
         return reversed(ring.frames) if ring else iter(())
 
     def since(self, turn_id: str) -> int | None:
-        """When the present attempt began here, in milliseconds."""
+        """Returns when the present attempt began here, in milliseconds."""
         with self.lock:
             return self._since.get(turn_id)
 

@@ -42,7 +42,7 @@ def recall(job: Job, reuse: Reuse, store: Store, whole: Whole) -> Command:
 
 
 def _heard(session: Session | None) -> list[str]:
-    """What persons have said that no agent has been told before."""
+    """Returns what persons have said that no agent has been told before."""
     return [words.words for words in session.unheard] if session is not None else []
 
 

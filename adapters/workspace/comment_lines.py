@@ -24,8 +24,8 @@ _UNKNOWN: Final = Whereabouts()
 
 
 def whereabouts_of(folders: Iterable[Path], session: Session, comments: Collection[Comment]) -> dict[str, Whereabouts]:
-    """Where each of these comments' lines stand in the newest state of the session's work. `folders` are repositories
-    that may have its commits."""
+    """Returns where each of these comments' lines stand in the newest state of the session's work. `folders` are
+    repositories that may have its commits."""
     head, base = session.newest_head, session.base
     folders = tuple(folders)
     groups: dict[str, list[Comment]] = defaultdict(list)

@@ -112,7 +112,7 @@ class Converter:
         return mapped[commit]
 
     def _changed(self, commit: str) -> Iterator[_Entry]:
-        """What differs from the base, as the agents saw it; files that are gone, or are none any more, have no
+        """Returns what differs from the base, as the agents saw it; files that are gone, or are none any more, have no
         blob."""
         words = iter(
             os.fsdecode(

@@ -8,7 +8,7 @@ from adapters.workspace.git import in_theirs, settings_of
 
 
 def conversion_of(top: Path, info: Path) -> dict[str, Any]:
-    """What the person's git converts files by, beside the `.gitattributes` files: as data that can be kept."""
+    """Returns what the person's git converts files by, beside the `.gitattributes` files: as data that can be kept."""
     named = settings_of(top, "core.attributesFile", kind="path")
     config = Path(os.environ.get("XDG_CONFIG_HOME") or Path(os.environ.get("HOME", "/nonexistent")) / ".config")
     filters: dict[str, dict[str, str]] = {}

@@ -105,7 +105,7 @@ class Scratch:
                 yield place
 
     def rules(self, paths: Sequence[str]) -> dict[str, dict[str, str]]:
-        """What the commit's attributes say of each path."""
+        """Returns what the commit's attributes say of each path."""
         data = b"\0".join(map(os.fsencode, paths))
         words = ["-c", f"core.attributesFile={self._home / 'attributes'}", "check-attr", "-z", "--stdin", *_ATTRIBUTES]
         output = answered(words, cwd=self._top, env=self._places(), data=data, codes=(0,)).stdout or b""

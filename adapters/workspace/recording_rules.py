@@ -79,8 +79,8 @@ class RecordingRules:
         return "".join(f"{line}\n" for line in (*NEVER_RECORDED, *again)) + persons
 
     def patterns(self) -> tuple[str, ...]:
-        """What is never recorded anywhere, as git's patterns. A name that the base has somewhere is looked at file by
-        file."""
+        """Returns what is never recorded anywhere, as git's patterns. A name that the base has somewhere is looked at
+        file by file."""
         names = {folder.rpartition("/")[2] for folder in self.tool_folders}
         return tuple(pattern for pattern in NEVER_RECORDED if pattern.rstrip("/") not in names)
 
@@ -115,8 +115,8 @@ def anchored(path: str) -> str:
 
 
 def persons_rules(top: Path, exclude: Path) -> str:
-    """What the person's git ignores beside the `.gitignore` files: their own file for all repositories, then that of
-    the repository, which wins."""
+    """Returns what the person's git ignores beside the `.gitignore` files: their own file for all repositories, then
+    that of the repository, which wins."""
     named = settings_of(top, "core.excludesFile", kind="path")
     config = Path(os.environ.get("XDG_CONFIG_HOME") or Path(os.environ.get("HOME", "/nonexistent")) / ".config")
     files = (Path(named) if named else config / "git" / "ignore", exclude)

@@ -99,7 +99,7 @@ def _of_a_talk(topic: DiscussionBrief) -> tuple[list[str], list[str]]:
 
 
 def _places(system: System) -> list[Announcement]:
-    """What is known of the agents wherever turns run; nothing of a process that says nothing."""
+    """Returns what is known of the agents wherever turns run; nothing of a process that says nothing."""
     elsewhere = [parse(node.agents) or {} for node in system.node.others() if node.agents or node.role == "worker"]
     return [announcement_of(system.team), *elsewhere] if system.works else elsewhere
 

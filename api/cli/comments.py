@@ -85,7 +85,7 @@ def _place(words: str | None) -> tuple[str | None, int | None, int | None]:
 async def edit_remarks(
     api: Api, session_id: str, path: str | None = None, line: int | None = None, head: str | None = None
 ) -> tuple[list[EditedWords], str | None]:
-    """What the person writes below the diff, and the commit that they see there."""
+    """Returns what the person writes below the diff, and the commit that they see there."""
     changes = await api.get(f"{path_of(session_id)}/changes")
     shown = quoted(str(changes["patch"]), only=path)
     text = await asyncio.to_thread(edited, f"\n{shown}\n")

@@ -116,8 +116,8 @@ def has_log(url: str) -> bool:
 
 
 def database(url: str) -> Finding:
-    """Whether the database answers, may hold the log, takes and gives back a row, passes on notifications, and asks for
-    a password."""
+    """Tells whether the database answers, may hold the log, takes and gives back a row, passes on notifications, and
+    asks for a password."""
     from adapters.store.location import check_driver
 
     name = "database"
@@ -172,7 +172,7 @@ def sqlite(version: tuple[int, int, int] | None = None, *, holds_the_log: bool =
 
 
 def place(path: Path) -> Finding:
-    """Whether the log is, or could be made, there and be written."""
+    """Tells whether the log is, or could be made, there and be written."""
     from adapters.files import open_to_others
 
     name = "log"
@@ -196,7 +196,7 @@ def place(path: Path) -> Finding:
 
 
 def durability(path: Path) -> Finding:
-    """Whether a database next to the log accepts WAL with synchronous=FULL, and the log itself has it."""
+    """Tells whether a database next to the log accepts WAL with synchronous=FULL, and the log itself has it."""
     name = "durability"
     try:
         with tempfile.TemporaryDirectory(prefix=".hansard-doctor-", dir=_existing(path.parent)) as folder:
@@ -233,7 +233,7 @@ def _mode_of(path: Path) -> str:
 
 
 def record(log: str, views: Path) -> Finding:
-    """Whether the newest events can be read, and what is known of the others; `--all` reads every one."""
+    """Tells whether the newest events can be read, and what is known of the others; `--all` reads every one."""
     from adapters.proof.glance import NEWEST, glance
 
     faults = glance(log, views)
@@ -275,7 +275,7 @@ def disk(path: Path) -> Finding:
 
 
 def clock(path: Path, *, now: float) -> Finding:
-    """Whether the clock can be right: not before this program was written, not before the log's last change."""
+    """Tells whether the clock can be right: not before this program was written, not before the log's last change."""
     spelt = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
     changed_at = path.stat().st_mtime if path.exists() else 0.0
     if now < _WRITTEN or now + _AHEAD_SECONDS < changed_at:

@@ -60,7 +60,8 @@ def _quoted(patch: str, only: str | None) -> Iterator[str]:
 
 
 def edited(text: str) -> str:
-    """What the person's editor leaves of the text. Raises Failed where it cannot be started, or ends with an error."""
+    """Returns what the person's editor leaves of the text. Raises Failed where it cannot be started, or ends with an
+    error."""
     command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory(prefix="hansard-comment-") as folder:
         file = Path(folder) / "COMMENT.diff"
@@ -77,7 +78,7 @@ def edited(text: str) -> str:
 
 
 def unquoted(text: str) -> str:
-    """What is not quoted."""
+    """Returns what is not quoted."""
     return "\n".join(line for line in text.splitlines() if not _is_quoted(line)).strip()
 
 

@@ -221,7 +221,7 @@ def posts(team: "Team") -> Iterator[Finding]:
 
 
 def programs(team: "Team") -> Iterator[Finding]:
-    """Whether each agent's program, or the key of its model, is there."""
+    """Tells whether each agent's program, or the key of its model, is there."""
     from adapters.agents.necessities import necessity
 
     for member in team.agents:

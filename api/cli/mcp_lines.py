@@ -77,7 +77,7 @@ def _error(identity: str | int | None, words: str, code: int) -> JSONRPCError:
 
 
 def _lenient(raw: bytes) -> Any:
-    """What any JSON reader would make of the line; None if nothing."""
+    """Returns what any JSON reader would make of the line; None if nothing."""
     with suppress(ValueError, RecursionError):
         return json.loads(raw.decode("utf-8-sig", errors="replace"))
     return None

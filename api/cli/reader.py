@@ -75,7 +75,7 @@ class SessionReader(Protocol):
         """The event that says what went wrong in a session that has stopped, or None."""
 
     def decisions(self, limit: int) -> ItemPage:
-        """What waits for a person, in full."""
+        """Returns what waits for a person, in full."""
 
     def waiting(self, limit: int) -> WaitingItems:
         """The same for a table."""
@@ -258,7 +258,7 @@ def _of_row(row: ListRow) -> SessionLine:
 
 
 def _item(row: NeedRow | PermissionRow) -> Json:
-    """What waits, with the fields of the API's item that a table shows."""
+    """Returns what waits, with the fields of the API's item that a table shows."""
     about = {"sessionId": row.session_id, "parent": row.parent, "title": row.title}
     about["since"] = datetime.fromtimestamp(row.since / 1000, UTC).isoformat()
     if isinstance(row, PermissionRow):

@@ -151,7 +151,7 @@ def rewritten(store: Log, views: Path) -> list[LogFault]:
 
 
 def difference(store: Log, path: Path, database: str) -> str | None:
-    """Whether the views, once caught up, equal a rebuild from the log. Works on a copy. Raises Unchecked."""
+    """Tells whether the views, once caught up, equal a rebuild from the log. Works on a copy. Raises Unchecked."""
     log = _Frozen(store)
     try:
         with TemporaryDirectory() as folder:

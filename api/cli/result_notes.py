@@ -58,7 +58,7 @@ def _on_validation(session: Mapping[str, Any], result: Mapping[str, Any]) -> Ite
 
 
 def landing_in_short(landing: Mapping[str, Any]) -> str:
-    """How the newest landing ended, in a few words."""
+    """Says how the newest landing ended, in a few words."""
     match landing["status"]:
         case "landed":
             return sentence("landed on {branch}", branch=landing["onto"])
@@ -69,7 +69,7 @@ def landing_in_short(landing: Mapping[str, Any]) -> str:
 
 
 def landing_words(landing: Mapping[str, Any]) -> str:
-    """How the newest landing ended, as the record says it."""
+    """Says how the newest landing ended, as the record says it."""
     from domain.values.words import of_environment  # only where there is one
     from projections.record.describe import describe_landing
 

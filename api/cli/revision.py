@@ -64,7 +64,8 @@ async def revise(
 
 
 async def _edited(api: Api, session_id: str) -> Json:
-    """What the person writes above the diff, and the comments: the open ones, and what is written below its lines."""
+    """Returns what the person writes above the diff, and the comments: the open ones, and what is written below its
+    lines."""
     remarks, head = await edit_remarks(api, session_id)
     items, _ = await api.pages(f"{path_of(session_id)}/comments", limit=_ALL)
     waiting = [item["commentId"] for item in items if item["status"] in ("open", "unchanged")]

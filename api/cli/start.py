@@ -97,7 +97,7 @@ PLAIN = StartOptions()
 
 
 def started_here(where: Where) -> Json:
-    """Where the start was typed, for `latest`; nothing for a server elsewhere."""
+    """Returns where the start was typed, for `latest`; nothing for a server elsewhere."""
     server, here = where.address(), repository_here()
     return {} if here is None or (server is not None and not _same_machine(server)) else {"startedIn": str(here)}
 
@@ -182,7 +182,7 @@ def _status(folder: Path) -> tuple[str, list[str]]:
 
 
 def _say_missing(folder: Path) -> None:
-    """Which entries of `copy` and `link` name nothing in the checkout."""
+    """Returns which entries of `copy` and `link` name nothing in the checkout."""
     top = checkout_of(folder)
     if top is None:
         return
@@ -194,7 +194,7 @@ def _say_missing(folder: Path) -> None:
 
 
 def say_warnings(answer: Json) -> None:
-    """What the answer to a start warns of."""
+    """Returns what the answer to a start warns of."""
     for each in answer.get("warnings") or ():
         say(in_words(from_wire(str(each["detail"]), each.get("code"), each.get("params"))))
 
@@ -225,7 +225,7 @@ async def started(api: Api, answer: Json, *, json: bool) -> int:
 
 
 async def say_who_works(api: Api, session_id: str) -> None:
-    """Who will work on a session that was only recorded."""
+    """Returns who will work on a session that was only recorded."""
     if api.system is not None:
         await say_wait(api, (await api.session(session_id))["session"])
 

@@ -124,7 +124,7 @@ class StreamStart(NamedTuple):
 
 
 def _start(inside: System, cursor: StreamId | None) -> StreamStart:
-    """Where to begin for the cursor of a client; None for a version that its session does not have."""
+    """Returns where to begin for the cursor of a client; None for a version that its session does not have."""
     sight = inside.store.sight()
     if sight.epoch != inside.hub.epoch:
         inside.follower.wake()

@@ -92,7 +92,7 @@ class LogFiles:
         return self._read(reading)
 
     def waiting(self, limit: int) -> list[NeedRow | PermissionRow] | None:
-        """What waits for a person, oldest first; None, too, where several people decide."""
+        """Returns what waits for a person, oldest first; None, too, where several people decide."""
 
         def reading(log: sqlite3.Connection, views: sqlite3.Connection) -> list[NeedRow | PermissionRow] | None:
             if not _current(log, views):

@@ -153,7 +153,7 @@ def _runs(pid: int) -> bool:
 
 
 def _began(pid: int) -> str:
-    """When the process began, in kernel ticks, because ids are reused. Empty if the system does not report it."""
+    """Returns when the process began, in kernel ticks: ids are reused. Empty where the system does not say."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -39,8 +39,8 @@ def _absolute(file: str) -> Path:
 
 
 def telemetry_signals(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Which of `traces` and `metrics` are exported: those with an address, unless they are turned off. OpenTelemetry
-    itself reads the rest of its variables."""
+    """Returns which of `traces` and `metrics` are exported: those with an address, unless they are turned off.
+    OpenTelemetry itself reads the rest of its variables."""
     if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return ()
     return tuple(signal for signal in ("traces", "metrics") if _exports(environment, signal.upper()))

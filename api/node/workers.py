@@ -24,7 +24,8 @@ def others_have(settings: Settings, agents: Collection[str]) -> bool:
 
 
 def _teams_of_others(settings: Settings) -> list[Announcement | None]:
-    """What every other process that works on turns announces of its agents; None for one that announces nothing."""
+    """Returns what every other process that works on turns announces of its agents; None for one that announces
+    nothing."""
     if is_shared(settings.database):
         with closing(open_store(settings.database)) as store:
             nodes = [node for node in store.nodes() if node.name.rpartition(".")[2] != str(os.getpid())]

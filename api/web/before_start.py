@@ -168,7 +168,7 @@ def _validated(
 def _startable(
     step: ValidationStep, path: str, folder: Path | None, point: StartPoint | None, project: Project, *, hides: bool
 ) -> str:
-    """Whether the command's program will be there, as far as one can know before the workspace is made."""
+    """Tells whether the command's program will be there, as far as one can know before the workspace is made."""
     program, has_setup = step.argv[0], bool(project.workspace.setup)
     if "/" in program and not program.startswith("/"):
         return "here" if folder is not None and _is_there(program, folder, point, project) else "later"

@@ -188,7 +188,7 @@ def _beside(x: float, y: float, anchor: str, obstacles: _Obstacles) -> _ValueTex
 
 
 def _in_the_way(box: _Box, obstacles: _Obstacles) -> tuple[bool | int, ...]:
-    """Whether it leaves the drawing, how many texts it touches, and how many lines cross it."""
+    """Tells whether it leaves the drawing, how many texts it touches, and how many lines cross it."""
     outside = box.top < 0 or box.foot > HEIGHT - BOTTOM or box.left < _x(0) or box.right > _x(1)
     count = sum(box.top < _y(value) < box.foot for _, _, value in obstacles.thresholds)
     count += sum(_crosses(graph, box) for graph in obstacles.lines)

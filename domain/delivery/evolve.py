@@ -244,7 +244,7 @@ def _retried(state: Delivery, event: DeliveryRetried) -> None:
 
 
 def _revised(state: Delivery, event: RevisionBegun) -> None:
-    """What stopped it, and how its result landed, no longer counts: another result follows."""
+    """Returns what stopped it, and how its result landed, no longer counts: another result follows."""
     state.budget = state.budget._replace(limits=event.limits, paused=event.paused)
     state.phase, state.feedback = "implementation", event.feedback
     later = ("implementation", "validation", "review", "packaging")

@@ -305,7 +305,8 @@ def flaky_words(flakes: Iterable[Flake]) -> str:
 
 
 def weaker_words(weakened: Iterable[Weakening]) -> str:
-    """What a reviewer or judge reads about checks that prove less than before the work; empty if there are none."""
+    """Returns what a reviewer or judge reads about checks that prove less than before the work; empty if there are
+    none."""
     head = "The validation proves less than before the work, or may. Check that each of these is right:"
     lines = [f"- {weakening_sentence(weakening)}" for weakening in weakened]
     return "\n".join([head, *lines]) if lines else ""

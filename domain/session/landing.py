@@ -82,7 +82,7 @@ LANDING_FAILED: Final = "landing_failed"
 
 
 def why_sent_back(event: WorkSentBack) -> str:
-    """What the author reads of a landing that sent the work back; empty where the work was not to blame."""
+    """Returns what the author reads of a landing that sent the work back; empty where the work was not to blame."""
     if event.reason == "checkout":
         return ""
     if event.reason == "conflict":

@@ -181,7 +181,7 @@ class Session:
 
     @property
     def wait(self) -> "Need | None":
-        """What a session of this kind waits for, besides permissions and landings."""
+        """Returns what a session of this kind waits for, besides permissions and landings."""
         return None
 
     @property

@@ -27,7 +27,7 @@ class Summary(NamedTuple):
 
 
 def summary_of(session: Session) -> Summary:
-    """What its kind waits for comes first, then what an agent asks, then a landing that did not succeed."""
+    """Returns what its kind waits for comes first, then what an agent asks, then a landing that did not succeed."""
     wait = session.wait or (permission() if session.questions else None)
     if wait is None and session.unlanded is not None and session.status in LANDABLE:
         wait = landing(session.unlanded)

@@ -134,7 +134,7 @@ class Folding:
         return {row[0]: Progress(*row[1:]) for row in rows}
 
     def lowest(self, db: Database) -> Progress | None:
-        """How far every active view has got; None if all views are parked."""
+        """Says how far every active view has got; None if all views are parked."""
         progress = self.progress(db)
         running = [progress[each.name] for each in self.projections if progress[each.name].error is None]
         return min(running, key=attrgetter("position"), default=None)

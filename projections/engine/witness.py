@@ -23,7 +23,7 @@ class Fingerprints(Protocol):
     """The log, as far as it identifies its events."""
 
     def fingerprints(self, *, after: int = 0, upto: int, limit: int) -> Sequence[Fingerprint]:
-        """What identifies the events after a position, at most `limit`."""
+        """Returns what identifies the events after a position, at most `limit`."""
         ...
 
 
@@ -105,7 +105,7 @@ class _Remembered(NamedTuple):
 
 
 def _memory_of(db: WitnessReader, page: Sequence[Fingerprint]) -> dict[int, _Remembered]:
-    """What is remembered of these events, by position."""
+    """Returns what is remembered of these events, by position."""
     if not page:
         return {}
     between = (page[0].position, page[-1].position)

@@ -32,7 +32,7 @@ def describe(topic: str, data: Data, language: Language = "en", *, agents: Seque
 
 
 def describe_landing(landing: Data, language: Language = "en") -> str:
-    """How the newest landing ended, from a result's view."""
+    """Says how the newest landing ended, from a result's view."""
     topics = {"landed": "session.landed", "sent_back": "session.sent_back", "not_tried": "session.landing_not_tried"}
     return describe(topics[landing["status"]], {"before": "", "reasons": [], **landing}, language)
 

@@ -122,7 +122,7 @@ def _text(
 
 
 def _landing(history: Sequence[Recorded], language: Language) -> Iterator[str]:
-    """How the newest landing ended, which changes no state."""
+    """Says how the newest landing ended, which changes no state."""
     recorded = next((each for each in reversed(history) if isinstance(each.event, _LANDINGS)), None)
     if recorded is not None:
         data = recorded.event.model_dump(mode="json", by_alias=True)

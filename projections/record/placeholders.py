@@ -164,7 +164,7 @@ def _cancelled(places: Places) -> str:
 
 
 def _wanted_words(places: Places) -> str:
-    """What a person wants changed: the words, or how many comments."""
+    """Returns what a person wants changed: the words, or how many comments."""
     words, comments = (places.data.get("text") or {}).get("head"), places.data.get("comments") or ()
     if words or not comments:
         return _after_colon(words or "")

@@ -73,12 +73,12 @@ def _validated(room: CleanRoom | None, weakened: int, *, no_tests: bool) -> dict
 
 
 def _unknown(flake: Flake) -> dict[str, list[int]]:
-    """What is flaky only with the changes."""
+    """Returns what is flaky only with the changes."""
     return {} if flake.known else {flake.command: [flake.failed, flake.runs]}
 
 
 def _land(row: SessionRow, recorded: Recorded) -> None:
-    """How the newest landing ended, or that another one begins."""
+    """Says how the newest landing ended, or that another one begins."""
     if row.waits_for == "landing":
         row.go_on()
     row.unlanded = None
@@ -111,6 +111,6 @@ def _refused(row: SessionRow, event: WorkSentBack | LandingNotTried, words: str)
 
 
 def follow_unlanded(row: SessionRow, recorded: Recorded) -> None:
-    """What came to its end waits for a person while its landing has not merged it."""
+    """Returns what came to its end waits for a person while its landing has not merged it."""
     if row.unlanded is not None and row.waits_for is None and row.status in LANDABLE:
         row.wait(waits.landing(row.unlanded), recorded)

@@ -13,8 +13,8 @@ Point = tuple[str, dict[str, Any]]
 
 
 def open_points(checked: str | None, waits_for: str | None) -> tuple[Point, ...]:
-    """What a person has to know of a result that waits for them; empty where nothing was handed over. `checked` are
-    the facts as `handover` writes them."""
+    """Returns what a person has to know of a result that waits for them; empty where nothing was handed over. `checked`
+    are the facts as `handover` writes them."""
     facts = json.loads(checked) if checked and waits_for in _TO_LOOK_AT else {}
     return tuple(_points(facts)) if facts.get("published") else ()
 

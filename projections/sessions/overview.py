@@ -221,7 +221,7 @@ def _awaiting(db: Database, ids: Sequence[str]) -> frozenset[str]:
 
 
 def _waiting(row: SessionRow, turns: Sequence[TurnView], waits_below: bool) -> str | None:
-    """What the session needs from a person, or a discussion that it waits for; it may have ended without it."""
+    """Returns what the session needs from a person, or a discussion that it waits for; it may have ended without it."""
     if row.waits_for is not None:
         return row.waits_for
     if any(turn.waiting_for == ASKING for turn in turns):

@@ -128,7 +128,7 @@ class SqlRows(ABC):
             return int(rows.fetchone()[0])
 
     def fingerprints(self, *, after: int = 0, upto: int, limit: int) -> Sequence[Fingerprint]:
-        """What identifies the events after a position, at most `limit`; unsound rows are left out."""
+        """Returns what identifies the events after a position, at most `limit`; unsound rows are left out."""
         with self._reading() as connection:
             rows = connection.execute(
                 "SELECT position, stream, version, hash, state FROM events WHERE position > ? AND position <= ?"

@@ -39,7 +39,7 @@ def present(folder: Path) -> tuple[str, ...]:
 
 
 def announced(folder: Path, name: str) -> str:
-    """What that worker announces of its agents; empty where it announces nothing."""
+    """Returns what that worker announces of its agents; empty where it announces nothing."""
     with suppress(OSError, ValueError):
         return (folder / name).read_text(encoding="utf-8")
     return ""

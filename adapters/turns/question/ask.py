@@ -155,7 +155,7 @@ class Asking:
         return RenderedPrompt("\n\n".join([*lead, whole.text]), None, whole.reviewed) if lead else whole
 
     def _said_by_people(self, job: Job, language: Language) -> list[str]:
-        """What persons have said since an agent was last told."""
+        """Returns what persons have said since an agent was last told."""
         words = tuple(dict.fromkeys((*job.turn.heard, *job.session.unheard)))
         by = {each.version: each.causation.actor for each in self._history(job.session.id)} if words else {}
         quoted = []

@@ -53,7 +53,7 @@ def comments_in(request: TurnRequested, session: Session) -> tuple[Comment, ...]
 
 
 def places_of_comments(job: Job, workspaces: Workspaces) -> Places:
-    """Where the lines of the comments are in the work as it is now. Blocks."""
+    """Returns where the lines of the comments are in the work as it is now. Blocks."""
     comments = comments_in(job.request, job.session)
     if not comments:
         return {}
@@ -80,7 +80,7 @@ def _wishes(revisions: tuple[Revision, ...], whole: Whole, texts: Mapping[str, s
 
 
 def _comment(comment: Comment, place: Whereabouts | None, texts: Mapping[str, str]) -> str:
-    """Where it is now, the lines that it quotes, and its words."""
+    """Returns where it is now, the lines that it quotes, and its words."""
     now, path = place.now if place else None, comment.path
     fields = {"id": comment.comment_id, "by": _name(comment.by, texts), "path": now.path if now else path}
     if path is None:

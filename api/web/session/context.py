@@ -86,7 +86,7 @@ class PanelContext:
 
     @property
     def landing(self) -> str:
-        """How the newest landing ended; empty where there was none."""
+        """Says how the newest landing ended; empty where there was none."""
         landing = (self.it.get("result") or {}).get("landing")
         return describe_landing(landing, self.language) if landing else ""
 

@@ -249,7 +249,7 @@ def _verdict(context: PanelContext, turn: TurnCard, attempt: Attempt) -> str:
 
 
 def _people(context: PanelContext, end: int) -> GanttLane:
-    """When a person was waited for, and what was decided."""
+    """Returns when a person was waited for, and what was decided."""
     trail, lane = context.trail, GanttLane("you", bars=_held(context, end))
     steps = context.past(trail.steps)
     talks = frozenset() if isinstance(context.session, Discussion) else TALKS  # it is one itself

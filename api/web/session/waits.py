@@ -40,7 +40,7 @@ def wait_of(context: PanelContext, turn_id: str) -> TurnWait | None:
 
 
 def verdict_on(context: PanelContext, entry: TurnEntry) -> bool | None:
-    """Whether the work of a turn passed in its round; None if it was not judged."""
+    """Tells whether the work of a turn passed in its round; None if it was not judged."""
     verdicts = [
         verdict.passed
         for verdict in context.past(context.trail.verdicts)

@@ -163,7 +163,7 @@ def point(label: str, words: str, data: Sentence | None = None, *, before: str =
 
 
 def changes_wanted(event: RevisionRequested) -> Row:
-    """What a person wants changed, in their words."""
+    """Returns what a person wants changed, in their words."""
     parts = [f"### {mark('changes_wanted', cell(event.by.rpartition(':')[2]))}", ""]
     parts += [point(mark("wanted_words"), event.text.head)] if event.text.length else []
     parts += [f"- {mark('comments_wanted', len(event.comments))}"] if event.comments else []
