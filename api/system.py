@@ -131,6 +131,7 @@ class Core:
 
     def worker(self) -> "Worker":
         """A worker that runs turns. It is woken through `seen`."""
+        from adapters.turns.lease.attendance import FileAttendances
         from adapters.turns.lease.worker import Worker
 
         return Worker(
@@ -142,6 +143,7 @@ class Core:
             settings=self.settings.worker(self.sandbox),
             live=self.live,
             sharing=self.sharing,
+            attendances=self.store.attendances or FileAttendances(self.settings.node_dir / "attended"),
         )
 
     def _sharing(self) -> "Sharing | None":

@@ -27,6 +27,7 @@ from domain.orchestration.commands import ResetOrchestration, StartOrchestration
 from domain.orchestration.evolve import evolve as orchestration_evolve
 from domain.orchestration.state import Orchestration
 from domain.session import (
+    attendance,
     children,
     comments,
     forks,
@@ -129,6 +130,7 @@ EVENTS: tuple[type[DomainEvent], ...] = (
     *landing.EVENTS,
     *comments.EVENTS,
     *revisions.EVENTS,
+    *attendance.EVENTS,
     *redaction.REDACTIONS,
     DecisionVoted,
     *(event for kind in STREAMS.values() for event in kind.events),

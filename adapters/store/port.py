@@ -147,6 +147,20 @@ class Node(NamedTuple):
     """What it announces of its agents; empty where it runs no turns, or is of a version that announces nothing."""
 
 
+class Attendances(Protocol):
+    """When processes that run turns were last there, by the agents that they have. Times are milliseconds. Raises
+    StoreError."""
+
+    every: float
+    """The seconds between two notes of a process."""
+
+    def note(self, agents: str, at: int) -> None:
+        """Note that a process with these agents is there."""
+
+    def noted(self) -> Mapping[str, int]:
+        """Return when processes with these agents were last there."""
+
+
 class Store(Log, Protocol):
     """One log. Safe for many threads."""
 
@@ -164,6 +178,10 @@ class Store(Log, Protocol):
     @property
     def shares(self) -> Shares | None:
         """None if all workspaces are on the single machine."""
+
+    @property
+    def attendances(self) -> Attendances | None:
+        """When teams were last there; None if files on the single machine are enough."""
 
     @property
     def outbox(self) -> Access | None:

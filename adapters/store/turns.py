@@ -84,6 +84,9 @@ class Turns(Protocol):
     def open(self, now: int, *, limit: int, after: TurnPlace = ..., upto: TurnPlace = ...) -> TurnPage:
         """The turns between two places that wait or whose lease ran out. Reads at most `limit` rows, free or not."""
 
+    def unsettled(self) -> list[OpenTurn]:
+        """Return every turn that waits or runs, except those that wait for a person, in their order."""
+
     def heartbeat(self, lease: Lease, *, until: int) -> bool:
         """Keep a turn; False if it is lost: settled, cancelled, or leased to another attempt."""
 

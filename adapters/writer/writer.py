@@ -5,14 +5,16 @@ sessions, stores the batch in one transaction and then answers each. A refused o
 """
 
 import asyncio
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from queue import SimpleQueue
+from typing import Protocol
 
 from adapters.cached_texts import Forgetting
-from adapters.store.errors import Conflict, Fenced, Rewound
+from adapters.store.errors import Conflict, Fenced, Rewound, StoreError
 from adapters.store.port import Store, StoredReceipt, Write
 from adapters.writer.answers import Busy, CommandAnswer, KeyReused, answer_to, fingerprint, refusal_of
 from adapters.writer.newest import NewestEvents
@@ -22,9 +24,10 @@ from domain.kinds import fold
 from domain.session.attempt_ends import SoFar, nothing
 from domain.session.record import Recorded, kind_of, redacted_sessions
 from domain.session.state import Moved, Session
-from domain.values.base import Refused, Stale, Unknown
+from domain.values.base import HansardError, Refused, Stale, Unknown
 from domain.values.sentences import Sentence
 
+log = logging.getLogger(__name__)
 BATCH = 256
 CACHED = 5_000
 LONG = 256
@@ -32,10 +35,22 @@ LONG = 256
 TRIES = 3
 
 Listener = Callable[[], None]
+
+
+class Prelude(Protocol):
+    """Commands of this process that come before all others, such as after a long sleep."""
+
+    def due(self) -> Sequence[CommandEnvelope] | None:
+        """Return the commands; None if it is not the time for any."""
+
+    def done(self) -> None:
+        """Note that they are recorded, or refused."""
+
+
 Nearest = Callable[[str, int | None], Session | None]
 """Returns the newest snapshot of a session at or before a version, or None."""
 CommitListener = Callable[[Sequence[Recorded]], None]
-_STOP = object()
+_STOP, _LOOK = object(), object()
 
 
 def no_snapshot(_: str, __: int | None) -> None:
@@ -71,6 +86,7 @@ class Writer:
         forgetting.join(self.forget, self.newest.forget)
         self.on_commit: list[CommitListener] = [forgetting.seen]
         """Called with the events of a batch right after their commit, by the thread that made it."""
+        self.preludes: list[Prelude] = []
         self.batches = self.commands = self.conflicts = 0
 
     # -- the ways in -----------------------------------------------------------------------------------------------
@@ -110,6 +126,14 @@ class Writer:
         """The answer, after its commit, for callers without a loop. Raises HansardErrors of all kinds."""
         return self.submit(envelope).result()
 
+    def look(self) -> None:
+        """See to what comes first, although no command has come."""
+        with self._intake:
+            if self._thread is not None:
+                self._queue.put(_LOOK)
+                return
+        self._begin()
+
     def _take_in(self, pending: Pending) -> None:
         with self._intake:
             if self._thread is not None:
@@ -117,6 +141,7 @@ class Writer:
                     raise Busy(Sentence("too_busy"))
                 self._queue.put(pending)
                 return
+        self._begin()
         self._carry_out([pending])
 
     def waiting(self) -> int:
@@ -127,6 +152,7 @@ class Writer:
     def _run(self) -> None:
         while True:
             batch, stop = self._take()
+            self._begin()
             if batch:
                 self._carry_out(batch)
             if stop:
@@ -137,10 +163,27 @@ class Writer:
         while True:
             item = self._queue.get()
             if not isinstance(item, Pending):
-                return batch, True
+                return batch, item is _STOP
             batch.append(item)
             if len(batch) >= BATCH or self._queue.empty():
                 return batch, False
+
+    def _begin(self) -> None:
+        """Carry out what comes before everything else. What cannot be stored is tried again before the next batch."""
+        for prelude in self.preludes:
+            try:
+                envelopes = prelude.due()
+            except HansardError as error:
+                log.warning("what comes first is not known yet: %s", error)
+                continue
+            if envelopes is None:
+                continue
+            futures: list[Future[CommandAnswer]] = [Future() for _ in envelopes]
+            pending = [Pending(*each) for each in zip(envelopes, futures, strict=True)]
+            for start in range(0, len(pending), BATCH):
+                self._carry_out(pending[start : start + BATCH])
+            if not any(isinstance(future.exception(), StoreError) for future in futures):
+                prelude.done()
 
     def _carry_out(self, taken: Sequence[Pending]) -> None:
         batch = [pending for pending in taken if pending.wanted()]  # without callers that have left

@@ -47,6 +47,7 @@ from domain.delivery.steps import (
 )
 from domain.delivery.validation import failing, flaky_sentence, new_failures, unready
 from domain.replies.delivery import PlanParts, plan_parts
+from domain.session.attendance import RecordUnattended, absence
 from domain.session.children import CloseChild
 from domain.session.decision import Events, Now, ask, cancel_turn, cancel_turns, content, end_attempt
 from domain.session.revision_rules import request_revision
@@ -84,6 +85,8 @@ def decide(now: Now[Delivery], command: Command) -> Events:
             return record_package(now, command)
         case ExpireTurn():
             return expire(now, command)
+        case RecordUnattended():
+            return record_unattended(now, command)
         case ExtendBudget():
             return extend(now, command)
         case RetryTurn():
@@ -311,6 +314,14 @@ def resume_budget(now: Now[Delivery], command: ResumeBudget) -> Events:
         apart_ms=command.apart_ms,
         **fields,
     )
+
+
+def record_unattended(now: Now[Delivery], command: RecordUnattended) -> Events:
+    """Give back the time in which nobody was there, as far as nothing else has moved the deadline by it."""
+    since, until = now.state.counted(command.since, min(command.until, now.at))
+    if since >= until:
+        raise Refused(Sentence("nothing_unattended"), allowed=now.allowed())
+    yield absence(since, until, command.why)
 
 
 def record_package(now: Now[Delivery], command: RecordPackage) -> Events:

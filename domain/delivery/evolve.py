@@ -37,6 +37,7 @@ from domain.delivery.events import (
 from domain.delivery.state import Delivery, Resume, ScopeRequest
 from domain.delivery.validation import blocking, failing
 from domain.session.attempts import Unready
+from domain.session.attendance import SessionUnattended
 from domain.session.children import ChildClosed
 from domain.session.forks import SessionForked
 from domain.session.permissions import PermissionEvent
@@ -56,6 +57,14 @@ def evolve(delivery: Delivery | None, event: DomainEvent, metadata: EventMetadat
     if delivery is None:
         assert isinstance(event, DeliveryStarted), "a delivery begins with session_started"  # else the log is corrupt
         return _begin(event, metadata)
+    state = _after(delivery, event, metadata)
+    if (state.budget.paused, state.budget.started_at) != (delivery.budget.paused, delivery.budget.started_at):
+        waits = (turn.provider_wait or 0 for turn in state.outstanding.values())
+        state.deadline_moved = max((metadata.at, *waits))
+    return state
+
+
+def _after(delivery: Delivery, event: DomainEvent, metadata: EventMetadata) -> Delivery:
     state = delivery.next(metadata)
     if isinstance(event, DeliveryEvent):
         _evolve(state, event, metadata.at)
@@ -72,6 +81,8 @@ def evolve(delivery: Delivery | None, event: DomainEvent, metadata: EventMetadat
             paused -= _unused_wait(delivery, event.turn_id, metadata.at)
             if isinstance(event, TurnAnswered) and event.role == "dev":
                 state.author, state.written = event.agent, event.files
+        case SessionUnattended():
+            paused += event.lost
         case ChildClosed():  # waiting for a person does not count
             paused += event.waited
         case SessionForked() if state.stopped_at is None:  # the time before the fork does not count either

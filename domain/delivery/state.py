@@ -59,6 +59,8 @@ class Delivery(Session):
     patch: Text | None = None
     feedback: Text = field(default_factory=Text)
     validation_summary: str = ""
+    deadline_moved: int = 0
+    """When something moved the deadline last, or up to when what moved it lasts (milliseconds)."""
     held_since: int | None = None
     """Since when the budget's clock stands still for what a validation does besides its own run (milliseconds)."""
     score: int | None = None
@@ -161,6 +163,11 @@ class Delivery(Session):
         if (since := self.asking_since or self.held_since) is not None:
             return since
         return max((at, *(turn.provider_wait or at for turn in self.outstanding.values())))
+
+    def counted(self, since: int, until: int) -> tuple[int, int]:
+        """Returns the part of that time for which the clock has run and is not made up for yet."""
+        waits = (turn.provider_wait or 0 for turn in self.outstanding.values())
+        return max((since, self.budget.started_at, self.deadline_moved, *waits)), min(until, self.budget_time(until))
 
     def stopped_for(self, at: int) -> int:
         """The time for which the clock has been paused; for an exhausted delivery that waits, at the latest since its

@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import Any
 
 from domain.session.activity import ActivityRecorded
+from domain.session.attendance import SessionUnattended, absence_command
 from domain.session.children import ChildClosed, CloseChild
 from domain.session.comments import ChangeComment, CommentChanged, CommentMade, comment_command
 from domain.session.forks import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
@@ -122,6 +123,8 @@ def shared_command(events: Sequence[DomainEvent], session: Session | None) -> Co
             return DecidePermission(**{name: getattr(event, name) for name in names})
         case PermissionWithdrawn() as event:
             return WithdrawPermissions(turn_id=event.turn_id)
+        case SessionUnattended() as event:
+            return absence_command(event)
         case ChildClosed() as event:
             names = CloseChild.model_fields.keys() - {"blobs"}
             return CloseChild(**{name: getattr(event, name) for name in names})

@@ -104,6 +104,7 @@ _VARIANTS: Final[Mapping[str, Callable[[Data], str]]] = {
     "session.commented": lambda data: "lines" if data.get("line") else "file" if data.get("path") else "",
     "session.comment_changed": lambda data: str(data.get("status")),
     "delivery.baseline_recorded": _baseline,
+    "session.unattended": lambda data: str(data.get("why")),
     "session.landed": lambda data: "already" if data.get("before") == data.get("commit") is not None else "",
     "session.sent_back": lambda data: str(data.get("reason") or "conflict"),
     "delivery.scope_decided": lambda data: str(data.get("decision") or "deny"),

@@ -9,6 +9,7 @@ from domain.discussion.events import AgentFailed
 from domain.discussion.state import Discussion
 from domain.orchestration.events import RoundValidated, VerdictGiven
 from domain.orchestration.state import Orchestration
+from domain.session.attendance import SessionUnattended
 from domain.session.landing import LandingNotTried, WorkLanded, WorkSentBack
 from domain.session.past_commands import RecordedCommand, commands_in
 from domain.session.record import Recorded
@@ -118,12 +119,13 @@ def _text(
             led = f" → {state_name(event.state, language)}" if event.state else ""
             yield f"{event.version}. {person(link.actor, language)}: {text}{led}"
     yield from _votes(session, language)
-    yield from _landing(history, language)
+    yield from _newest(history, (SessionUnattended,), language)
+    yield from _newest(history, _LANDINGS, language)
 
 
-def _landing(history: Sequence[Recorded], language: Language) -> Iterator[str]:
-    """Says how the newest landing ended, which changes no state."""
-    recorded = next((each for each in reversed(history) if isinstance(each.event, _LANDINGS)), None)
+def _newest(history: Sequence[Recorded], events: tuple[type[DomainEvent], ...], language: Language) -> Iterator[str]:
+    """Describes the newest of these events, which change no state."""
+    recorded = next((each for each in reversed(history) if isinstance(each.event, events)), None)
     if recorded is not None:
         data = recorded.event.model_dump(mode="json", by_alias=True)
         yield f"{recorded.version}. {describe(recorded.event.TOPIC, data, language)}"

@@ -45,7 +45,7 @@ IMPORTANT: Final = frozenset(
         *("turn.permission_requested", "turn.permission_decided", "turn.permission_withdrawn"),
         *("session.child_closed", "session.forked", "session.diverged", "session.landed", "session.sent_back"),
         *("session.landing_not_tried", "session.revision_requested", "session.commented", "session.comment_changed"),
-        *("session.text_redacted", "decision.voted"),
+        *("session.text_redacted", "session.unattended", "decision.voted"),
         *("channel.message_rejected", "channel.message_unclear"),
     }
 )

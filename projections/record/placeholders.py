@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, Final
 
+from domain.values.base import milliseconds
 from domain.values.sentences import SentenceData, in_language, of_data, recognized
 from domain.values.words import Words
 
@@ -50,7 +51,17 @@ def _took(places: Places) -> str:
 
 
 def _elapsed(places: Places) -> str:
-    minutes, seconds = divmod(int(places.data.get("elapsedMs") or 0) // 1000, 60)
+    return clock_time(int(places.data.get("elapsedMs") or 0))
+
+
+def _away(places: Places) -> str:
+    times = [milliseconds(str(places.data[name])) for name in ("from", "to") if name in places.data]
+    return clock_time(times[-1] - times[0]) if times else ""
+
+
+def clock_time(ms: int) -> str:
+    """Returns `12:05`, or `1:12:05`."""
+    minutes, seconds = divmod(ms // 1000, 60)
     hours, rest = divmod(minutes, 60)
     return f"{hours}:{rest:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
@@ -261,6 +272,7 @@ _COMPUTED: Final[Mapping[str, Callable[[Places], str]]] = {
     "fallback": lambda places: str(places.data.get("fallbackAgent") or ""),
     "remembered": lambda places: places.say("remembered") if places.data.get("remember") else "",
     "elapsed": _elapsed,
+    "away": _away,
     "files": _files,
     "reasons": lambda places: _after_colon("; ".join(map(str, (places.data.get("reasons") or ())[:_FILES]))),
     "paths": lambda places: _one_line(", ".join(map(str, places.data.get("paths") or ()))),

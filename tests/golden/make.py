@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from adapters.proof.transfer import export
-from tests.golden import details, happenings, revised, runs, scenes
+from tests.golden import details, happenings, revised, runs, scenes, unattended
 from tests.projections.stage import Stage
 from tests.projections.walks import wander
 
@@ -22,7 +22,8 @@ SEEDS = (1, 5, 13)
 
 
 def main(version: str) -> None:
-    for name, scene in (scenes.SCENES | happenings.SCENES | details.SCENES | runs.SCENES | revised.SCENES).items():
+    modules = (scenes, happenings, details, runs, revised, unattended)
+    for name, scene in (each for module in modules for each in module.SCENES.items()):
         with TemporaryDirectory() as folder:
             stage = Stage(Path(folder))
             scene(stage)

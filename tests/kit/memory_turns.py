@@ -147,6 +147,10 @@ class MemoryTurns:
         end = turns[-1].open.place if len(turns) == limit else None
         return TurnPage([turn.open for turn in turns if turn.free(now)], end)
 
+    def unsettled(self) -> list[OpenTurn]:
+        turns = sorted((turn.open for turn in self._unsettled()), key=lambda turn: turn.place)
+        return [turn for turn in turns if turn.work != "wait"]
+
     def heartbeat(self, lease: Lease, *, until: int) -> bool:
         return self._change(lease, until=max(lease.until, until))
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from adapters.store.port import NODE_SECONDS, Node
+from adapters.store.port import NODE_SECONDS, Access, Node
 from adapters.store.postgres.connection import PostgresConnection
 
 NOW: Final = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
@@ -12,6 +12,32 @@ _FORGOTTEN_MS: Final = 86_400_000
 ANNOUNCEMENTS: Final = """
 CREATE TABLE IF NOT EXISTS announcements (name text COLLATE "C" PRIMARY KEY, agents text NOT NULL);
 """
+
+
+ATTENDED: Final = """
+CREATE TABLE IF NOT EXISTS attended (agents text COLLATE "C" PRIMARY KEY, until bigint NOT NULL);
+"""
+
+
+class PostgresAttendances:
+    """When teams were last there, on any machine."""
+
+    every = 5.0
+
+    def __init__(self, reading: Access, transaction: Access) -> None:
+        self._reading, self._transaction = reading, transaction
+
+    def note(self, agents: str, at: int) -> None:
+        with self._transaction() as connection:
+            connection.execute(
+                "INSERT INTO attended VALUES (?, ?) ON CONFLICT (agents)"
+                " DO UPDATE SET until = greatest(attended.until, excluded.until)",
+                (agents, at),
+            )
+
+    def noted(self) -> dict[str, int]:
+        with self._reading() as connection:
+            return dict(connection.execute("SELECT agents, until FROM attended").fetchall())
 
 
 def attend(connection: PostgresConnection, name: str, role: str, agents: str) -> None:

@@ -77,6 +77,7 @@ _LATER: Final = {
     "notifications": _NOTIFICATIONS,
     "epochs": _EPOCHS,
     "announcements": presence.ANNOUNCEMENTS,
+    "attended": presence.ATTENDED,
 }
 _MADE: Final = re.compile(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)")
 _OURS: Final = {("table", name) for schema in (SCHEMA, *_LATER.values()) for name in _MADE.findall(schema)}

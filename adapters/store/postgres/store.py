@@ -93,6 +93,10 @@ class PostgresStore(LargeTexts, SqlRecorder):
         return PostgresShares(self._readers, self._writers)
 
     @property
+    def attendances(self) -> presence.PostgresAttendances:
+        return presence.PostgresAttendances(self._reading, self._transaction)
+
+    @property
     def outbox(self) -> Access:
         return self._notifying
 

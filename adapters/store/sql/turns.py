@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final, get_args
 
 from adapters.store.errors import Fenced
-from adapters.store.port import Access, SqlConnection, SqlResult
+from adapters.store.port import NO_LIMIT, Access, SqlConnection, SqlResult
 from adapters.store.sql.log import marks
 from adapters.store.turn_changes import COUNTED, STEP, NewTurn, TurnAgain, TurnChange, TurnEnd, TurnState
 from adapters.store.turns import FIRST, LAST, Lease, OpenTurn, TurnPage, TurnPlace, TurnStatus
@@ -68,6 +68,12 @@ class SqlTurns:
             ).fetchall()
         turns = [(_open_turn(row), free) for *row, free in rows]
         return TurnPage([turn for turn, free in turns if free], turns[-1][0].place if len(turns) == limit else None)
+
+    def unsettled(self) -> list[OpenTurn]:
+        columns = "turn_id, stream, work, agent, role, requested_at, rank"
+        with self._reading() as connection:
+            rows = connection.execute(_in_order(columns, "work <> 'wait'", limit=":limit"), {"limit": NO_LIMIT})
+            return [_open_turn(row) for row in rows.fetchall()]
 
     # -- holding ---------------------------------------------------------------------------------------------------
 

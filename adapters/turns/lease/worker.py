@@ -17,9 +17,10 @@ from adapters.agents.team import Team
 from adapters.processes.disk import keep_free
 from adapters.processes.environment import own
 from adapters.store.errors import DamagedEvent
-from adapters.store.port import Store
+from adapters.store.port import Attendances, Store
 from adapters.store.turns import Lease
 from adapters.turns.job import Job
+from adapters.turns.lease.attendance import Attendance
 from adapters.turns.lease.claims import TurnClaims, asks, news
 from adapters.turns.lease.jobs import Jobs
 from adapters.turns.lease.presence import Peers, Presence
@@ -61,10 +62,23 @@ class Worker:
         runner: TurnRunner | None = None,
         peers: Peers | None = None,
         sharing: Sharing | None = None,
+        attendances: Attendances | None = None,
     ) -> None:
+        """Without `attendances`, nobody's absence is noticed."""
         self._store, self._writer, self._clock, self._settings = store, writer, clock, settings
         self._team = team
         self._presence = peers or Presence(data_dir / "workers", agents=line_of(announcement_of(team)))
+        self._attendance: Attendance | None = None
+        if attendances is not None:
+            self._attendance = Attendance(
+                attendances=attendances,
+                team=team,
+                turns=store.turns,
+                peers=self._presence,
+                load=writer.load,
+                clock=clock,
+                lease_ms=round(settings.lease * 1000),
+            )
         self._claims = TurnClaims(
             turns=store.turns,
             routing=Routing(team, writer.load, near(sharing, writer.load, clock), writer.cached),
@@ -110,7 +124,10 @@ class Worker:
         own(self.name)
         keep_free(self._settings.disk_reserve)
         self._writer.on_commit.append(self._committed)
-        beating = asyncio.create_task(self._beat())
+        beating = [asyncio.create_task(self._beat())]
+        if self._attendance is not None:
+            self._writer.preludes.append(self._attendance)
+            beating.append(asyncio.create_task(self._attend(self._attendance)))
         while not self._stopping:
             self._woken.clear()
             try:
@@ -126,14 +143,18 @@ class Worker:
         self._stopping = self._claims.stopped = True
         self._woken.set()
 
-    async def _leave(self, beating: "asyncio.Task[None]") -> None:
+    async def _leave(self, beating: "Sequence[asyncio.Task[None]]") -> None:
         self._writer.on_commit.remove(self._committed)
         tasks = list(self._running.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        beating.cancel()
-        await asyncio.gather(beating, return_exceptions=True)
+        for task in beating:
+            task.cancel()
+        await asyncio.gather(*beating, return_exceptions=True)
+        if self._attendance is not None:
+            self._writer.preludes.remove(self._attendance)
+            await asyncio.to_thread(self._attendance.leave)
         await asyncio.to_thread(self._claims.leave)
 
     def wake(self) -> None:
@@ -245,6 +266,12 @@ class Worker:
         while True:
             await asyncio.sleep(self._settings.heartbeat)
             await self._renew()
+
+    async def _attend(self, attendance: Attendance) -> None:
+        """Note from time to time that this process is there. After a sleep, what was missed is recorded first."""
+        while True:
+            await asyncio.to_thread(self._writer.look if attendance.has_slept() else attendance.note)
+            await asyncio.sleep(attendance.every)
 
     async def _renew(self) -> None:
         """Renew the leases now; the turns of those that are lost are stopped."""

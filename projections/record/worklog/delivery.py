@@ -31,6 +31,7 @@ from domain.delivery.events import (
 )
 from domain.delivery.state import Delivery
 from domain.delivery.validation import flaky_sentence
+from domain.session.attendance import SessionUnattended
 from domain.session.children import ChildClosed, ChildRequested
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
@@ -39,6 +40,7 @@ from domain.session.turns import Settled, TurnAnswered
 from domain.values.base import Text, Unreadable
 from domain.values.words import Words
 from projections.record.markdown import cell, code, mark, name, neutral, recorded, sentence
+from projections.record.placeholders import clock_time
 from projections.record.turns import Turns, stand_in
 from projections.record.worklog.parts import (
     Row,
@@ -80,6 +82,8 @@ def rows(log: Worklog, turns: Turns, recorded: Recorded) -> Iterator[Row]:
             yield child_ends(event)
         case SessionForked() as event:
             yield from forked(event, recorded.at)
+        case SessionUnattended() as event:
+            yield "log", f"- {mark(f'unattended_{event.why}', clock_time(event.lost))}"
         case RevisionRequested() as event:
             yield changes_wanted(event)
         case BudgetExtended() as event:
