@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -90,6 +90,26 @@ class Member(Value):
     model: str | None = None
     """The configured model, for the report on costs; the model that the agent itself reports takes precedence."""
 
+    @property
+    def takes_models(self) -> bool:
+        """Returns whether it can be asked with another model than its own."""
+        match self.settings:
+            case CommandSettings() as settings:
+                return settings.takes_models
+            case ExternalSettings():
+                return False
+            case _:
+                return True
+
+    def with_model(self, model: str | None) -> Self:
+        """The same agent with this model, if there is one."""
+        if model is None or model == self.model:
+            return self
+        settings = self.settings
+        if not isinstance(settings, Scenario | ExternalSettings):
+            settings = settings.model_copy(update={"model": model})
+        return self.model_copy(update={"model": model, "settings": settings})
+
 
 class _TeamSettings(Value):
     """What a team file sets besides its agents."""
@@ -121,12 +141,16 @@ class Team(_TeamSettings):
         fitting = (member for member in self.agents if wanted in member.roles)
         return self.named(role) or next(fitting, None)
 
-    def member_for(self, agent: str, role: str, crew: Mapping[str, str]) -> Member | None:
+    def member_for(
+        self, agent: str, role: str, crew: Mapping[str, str], recast: Mapping[str, str] | None = None
+    ) -> Member | None:
         """The member to ask in a turn of that agent and role; None if it is not in this team.
 
         A session's crew names its members: neither the examples nor other agents with the same role replace them
-        (K-36). If no agent was named, the role decides.
+        (K-36). If no agent was named, the role decides. `recast` has the members to which a fork gave a role.
         """
+        if recast and role in recast:
+            return self.named(recast[role])
         if not crew:
             return self.agent_for(agent) or self.agent_for(role)
         if self.example:

@@ -24,6 +24,8 @@ FREE = Usage(input_tokens=0, cached_tokens=0, output_tokens=0, reasoning_tokens=
 
 def recall(job: Job, reuse: Reuse, store: Store, whole: Whole) -> Command:
     """The answer that the fork's source recorded to the same question, free of charge; or that there is none."""
+    if _asked_otherwise(job):
+        return Diverge(turn_id=job.lease.turn_id)
     history = store.history(reuse.source)
     recorded = _answer(job, history, source=reuse.source, whole=whole)
     if recorded is None:
@@ -39,6 +41,13 @@ def recall(job: Job, reuse: Reuse, store: Store, whole: Whole) -> Command:
             own = derived.changed(session_id=job.session.id, version=job.lease.version)
             ours["prompt"] = command.prompt.changed(derived=own)
     return command.model_copy(update=ours)
+
+
+def _asked_otherwise(job: Job) -> bool:
+    """Returns whether another agent, or another model, is to answer than in the source."""
+    turn, session = job.turn, job.session
+    agents = {turn.agent, session.crew.get(turn.agent, turn.agent)}
+    return turn.work == "ask" and (turn.role in session.recast or not agents.isdisjoint(session.models))
 
 
 def _heard(session: Session | None) -> list[str]:

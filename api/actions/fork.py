@@ -5,13 +5,14 @@ import asyncio
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StrictInt
+from pydantic import Field, StrictBool, StrictInt
 
 from api.actions.answers import Receipt
 from api.actions.bodies import Body, Short
 from api.actions.budget import MoreBudget
 from api.actions.call import ActionCall, Intent
 from api.actions.declaration import FormOf, Tool, action
+from api.actions.recasting import moved_requests, recasting
 from api.actions.start_commands import new_id
 from domain.convergence.profiles import named
 from domain.delivery.commands import ExtendBudget
@@ -27,6 +28,7 @@ from domain.session.state import Session
 from domain.session.turns import RecordReply, TurnCancelled, TurnRequested
 from domain.values.base import Command, Invalid, Refused, Stale, Text, Unknown
 from domain.values.sentences import Sentence
+from projections.record.cuts import around
 
 Read = Callable[[str], Session | None]
 
@@ -47,12 +49,25 @@ class Substitute(Body):
     profile: Short | dict[str, Any] | None = None
 
 
+ModelName = Annotated[str, Field(max_length=200, pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@+\[\]-]*$")]
+"""The name becomes an argument of a program: no quotation marks, no spaces, no option."""
+Names = Annotated[dict[Short, Short], Field(max_length=50)]
+Models = Annotated[dict[Short, ModelName], Field(max_length=50)]
+
+
 class Fork(Body):
     """A new session whose history up to `atVersion` is the source's."""
 
     at_version: Annotated[StrictInt, Field(ge=1, le=2**53)]
+    snap: StrictBool = Field(default=False, description="between two cuts: begin at the next one, instead of refusing")
     substitute: Substitute | None = None
-    mode: Literal["live", "stop"] = Field(default="live", description="what happens where no recorded answer fits")
+    agents: Names | None = Field(default=None, description="by role: another agent for what is asked anew")
+    model: Models | None = Field(default=None, description="by agent: another model for what is asked anew")
+    mode: Literal["live", "stop", "ask"] = Field(
+        default="live",
+        description="`live`: recorded answers are reused, and where none fits the agents are asked; `stop`: there it "
+        "waits instead; `ask`: none is reused",
+    )
 
 
 @action(
@@ -61,14 +76,17 @@ class Fork(Body):
     body=Fork,
     answer=Receipt,
     summary="Start a new session from a version of this one",
-    description="The history up to `atVersion` (to the end of the decision that it is part of) is shared; the "
-    "source is unchanged. Recorded answers are reused, free, until the histories diverge; then the"
-    " agents are asked, or with `stop` the fork is held until it is continued.",
+    description="The history up to `atVersion` is shared; the source is unchanged. `GET …/cuts` lists the versions at "
+    "which a fork can begin; another one is refused (422), unless `snap` is true: then it begins at the next cut. "
+    "Recorded answers are reused, free, until the histories diverge; then the agents are asked, or with `stop` the "
+    "fork is held until it is continued. With `ask` no answer is reused. `agents` and `model` are for what is asked "
+    "anew: those questions are never answered from the record.",
     example={"atVersion": 11, "substitute": {"budget": {"addIterations": 2}}, "mode": "live"},
     status=202,
     form=FormOf(
         (
             "atVersion",
+            "snap",
             "mode",
             "substitute.answer.text",
             "substitute.decision",
@@ -100,12 +118,25 @@ def _fork(call: ActionCall[Fork], fork_id: str) -> Command:
         raise Unknown(Sentence("session_not_found", id=source_id))
     if call.version is not None and call.version != now.version and call.receipt() is None:
         raise Stale(expected=call.version, actual=now.version)
-    at = whole(system.store.history(source_id), call.body.at_version)
+    history = system.store.history(source_id)
+    at = whole(history, call.body.at_version)
     if at is None:
         raise Unknown(Sentence("version_not_found", number=call.body.at_version, id=source_id))
+    if at != call.body.at_version and not call.body.snap:
+        raise Invalid({"/atVersion": _between(history, call.body.at_version, at)})
     source = system.sessions.get(source_id, at)
     assert source is not None, "the version has just been seen"
-    return fork_command(call.body, at, source, fork_id, system.sessions.get, actor=call.actor)
+    agents, models = recasting(call.body.agents or {}, call.body.model or {}, source, system.team)
+    command = fork_command(call.body, at, source, fork_id, system.sessions.get, actor=call.actor)
+    requests = moved_requests(history[:at], source, agents, fork_id)
+    return command.model_copy(update={"agents": agents, "models": models, "requests": requests})
+
+
+def _between(history: list[Recorded], version: int, after: int) -> Sentence:
+    before, _ = around(history, version)
+    if before is None:
+        return Sentence("fork_before_the_first_cut", number=after)
+    return Sentence("fork_between_cuts", earlier=before, later=after)
 
 
 def whole(history: list[Recorded], version: int) -> int | None:

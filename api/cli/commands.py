@@ -78,6 +78,7 @@ COMMANDS: Final = (
     CliCommand("worklog", "events:worklog", READ, "Print a session's worklog."),
     CliCommand("report", "report:report", READ, "Report on all sessions: outcomes, costs, decisions."),
     CliCommand("replay", "replay:replay", PAST, "Replay a past session, or check it against today's rules."),
+    CliCommand("cuts", "cuts:cuts", PAST, "List where a fork of a session can begin."),
     CliCommand("fork", "fork:fork", PAST, "Start a new session from a version of another."),
     CliCommand("diff", "diff:diff", PAST, "Show where two sessions diverge."),
     CliCommand("blame", "blame:blame", PAST, "Show which turn wrote each line of a file."),

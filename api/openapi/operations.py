@@ -113,6 +113,14 @@ OPERATIONS: dict[str, Operation] = {
         "are gone is `outdated`.",
         answer=comments.CommentPage,
     ),
+    "list_cuts": Operation(
+        tag="Sessions",
+        summary="Where a fork of a session can begin",
+        description="The versions at which a decision was complete, oldest first; for each question that is open "
+        "there, who is asked, in which role, and how the recorded answer begins. At most 200 rows or `limit`; go on "
+        "with the last version as `after`.",
+        answer=past.Cuts,
+    ),
     "list_conversations": Operation("Messages", "Conversations, newest first", answer=sessions.ConversationPage),
     "show_conversation": Operation(
         tag="Messages",

@@ -113,6 +113,11 @@ AT_ENDPOINTS: dict[tuple[str, str], tuple[str, Schema]] = {
     ("list_log", "cursor"): _NUMBERED,
     ("list_turns", "cursor"): _NUMBERED,
     ("list_comments", "cursor"): _NUMBERED,
+    ("list_cuts", "after"): ("only cuts after this version of the session", _WHOLE),
+    ("list_cuts", "limit"): (
+        "maximum number of rows",
+        {"type": "integer", "minimum": 1, "maximum": 200, "default": 200},
+    ),
     ("show_report", "label"): ("only sessions with this label", {"type": "string", "minLength": 1, "maxLength": 64}),
     ("show_report", "limit"): (
         "maximum number of rows; all rows if neither this nor `cursor` is given",

@@ -95,7 +95,7 @@ export function replaying({ find, address, load, apply, renew, list, where, relo
     button.disabled = true;
     place.textContent = "";
     try {
-      const told = await sent(button.form, { verb: "fork", atVersion: where.shown });
+      const told = await sent(button.form, { verb: "fork", atVersion: where.shown, snap: "true" });
       if (told.to) location.assign(told.to);
       else place.textContent = Object.values(told.errors).join("; ") || told.words;
     } catch {

@@ -208,6 +208,8 @@ def _begin(event: DiscussionStarted, metadata: EventMetadata) -> Discussion:
         tree=topic.tree,
         lane=topic.lane,
         crew=topic.crew,
+        recast=topic.recast or {},
+        models=topic.models or {},
         parent=topic.parent.session_id if topic.parent else None,
         policy=event.policy,
         subject=topic.subject,

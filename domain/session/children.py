@@ -63,6 +63,12 @@ class DiscussionBrief(Value):
     lane: int = Field(default=0, description="the discussion's own worktree in that workspace")
     scenario: Text | None = Field(default=None, description="the replies of scripted agents in this session")
     crew: dict[str, str] = Field(default={}, description="the agent's name for each role")
+    recast: dict[str, str] | None = Field(
+        default=None, exclude_if=absent, description="the agents that a fork gave a role, by role"
+    )
+    models: dict[str, str] | None = Field(
+        default=None, exclude_if=absent, description="the models that a fork chose, by agent"
+    )
     parent: ParentLink | None = Field(default=None, description="the parent session, if any")
     expires_ms: int | None = Field(default=None, description="how long a decision may wait")
     expires_as: str | None = Field(default=None, description="the default decision in that case")

@@ -165,9 +165,9 @@ def ask(
     iteration: int | None = None,
     round: int | None = None,
 ) -> TurnRequested:
-    """Request a turn. Unless an agent is named, the crew says who has the role."""
+    """Request a turn. Unless an agent is named, the crew says who has the role, or the fork that gave it to another."""
     state = now.state
-    name = agent or state.crew.get(role, role)
+    name = agent or state.recast.get(role) or state.crew.get(role, role)
     places = (context or {}).items()
     return TurnRequested(
         turn_id=f"{state.id}.t{state.turns + 1}",

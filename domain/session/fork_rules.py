@@ -4,8 +4,9 @@ the risk)."""
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from domain.session.decision import Events, Now, cancel_turns, moved_deadline
+from domain.session.decision import Events, Now, cancel_turn, cancel_turns, moved_deadline
 from domain.session.forks import (
+    RECAST,
     Diverge,
     ForkedWait,
     ForkSession,
@@ -72,6 +73,8 @@ def fork(now: Now[S], command: ForkSession) -> SessionForked:
         substitute=command.substitute,
         profile=command.profile,
         author=command.author,
+        agents=command.agents or None,
+        models=command.models or None,
         wait=_wait(now) if command.restarts_wait else None,
     )
 
@@ -82,6 +85,24 @@ def _wait(now: Now[S]) -> ForkedWait:
     if turn is None:
         return ForkedWait()
     return ForkedWait(turn_id=turn.turn_id, deadline=moved_deadline(turn.deadline, now.at - turn.requested_at))
+
+
+def asked_instead(now: Now[S], command: ForkSession) -> Events:
+    """The questions that waited for agents whose roles have passed to others: they are asked instead."""
+    waiting = now.state.outstanding
+    requests = [request for request in command.requests if request.turn_id in waiting]
+    for request in requests:
+        yield cancel_turn(waiting[request.turn_id], RECAST)
+    for request in requests:
+        name = now.state.recast[request.role]
+        own = {
+            "turn_id": f"{now.state.id}.t{now.state.turns + 1}",
+            "agent": name,
+            "ordinal": now.state.asked.get(name, 0),
+            "role_ordinal": now.state.asked_roles.get(request.role, 0),
+            "agent_session": now.state.thread(name, request.role),
+        }
+        yield request.model_copy(update=own)
 
 
 def diverge(now: Now[S], command: Diverge) -> Events:

@@ -1,15 +1,18 @@
 """Forks: a new session that shares the history of another one up to a version."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
 from domain.convergence.profiles import Profile
 from domain.session.turns import TurnRequested
-from domain.values.base import Command, DomainEvent, Value
+from domain.values.base import Command, DomainEvent, Value, absent
 
-Mode = Literal["live", "stop"]
+Mode = Literal["live", "stop", "ask"]
+"""Recorded answers are reused, and where none fits the agents are asked, or nobody is; or none is reused."""
+RECAST: Final = "recast"
+"""Why a turn is cancelled for which another agent is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class SessionForked(DomainEvent):
     role: str = Field(default="supervisor", description="who speaks; the supervisor is Hansard itself")
     source: str = Field(description="the session")
     source_version: int = Field(description="the last shared version")
-    mode: Mode = Field(description="what happens where no recorded answer fits: ask live, or stop")
+    mode: Mode = Field(description="what happens where no recorded answer fits: ask live, or stop; ask: none is reused")
     substitute: dict[str, Any] = Field(default={}, description="as requested")
     profile: Profile | None = Field(
         default=None, description="the thresholds from here on, where they were substituted"
@@ -44,6 +47,12 @@ class SessionForked(DomainEvent):
     author: str = Field(default="", description="who forked it, where the team's decisions depend on it")
     wait: ForkedWait | None = Field(
         default=None, description="how a wait for a person starts again; null in old logs, where it is the source's"
+    )
+    agents: dict[str, str] | None = Field(
+        default=None, exclude_if=absent, description="the agent for each role, where another is asked from here on"
+    )
+    models: dict[str, str] | None = Field(
+        default=None, exclude_if=absent, description="the model of each agent, where another is used from here on"
     )
 
 
@@ -69,7 +78,8 @@ FORKS: tuple[type[DomainEvent], ...] = (SessionForked, SessionDiverged, SessionR
 
 
 class ForkSession(Command):
-    """Start from the state of `source` after its event `at_version`; `then` is applied at once.
+    """Start from the state of `source` after its event `at_version`; `then` is applied at once. `agents` (by role) and
+    `models` (by agent) are for what is asked anew; `requests` are the questions that wait there for other agents.
 
     `restarts_wait` is only false where an old log is decided again.
     """
@@ -81,6 +91,9 @@ class ForkSession(Command):
     then: Command | None = None
     profile: Profile | None = None
     author: str = ""
+    agents: dict[str, str] | None = None
+    models: dict[str, str] | None = None
+    requests: tuple[TurnRequested, ...] = ()
     restarts_wait: bool = True
 
 

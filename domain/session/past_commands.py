@@ -2,14 +2,22 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import dropwhile, groupby, takewhile
 from typing import Any
 
 from domain.session.activity import ActivityRecorded
 from domain.session.attendance import SessionUnattended, absence_command
 from domain.session.children import ChildClosed, CloseChild
 from domain.session.comments import ChangeComment, CommentChanged, CommentMade, comment_command
-from domain.session.forks import Diverge, ForkSession, Release, SessionDiverged, SessionForked, SessionReleased
+from domain.session.forks import (
+    RECAST,
+    Diverge,
+    ForkSession,
+    Release,
+    SessionDiverged,
+    SessionForked,
+    SessionReleased,
+)
 from domain.session.permissions import (
     DecidePermission,
     PermissionDecided,
@@ -57,8 +65,9 @@ class RecordedCommand:
 
     @property
     def tail(self) -> "RecordedCommand | None":
-        """The part after the first event, if any."""
-        return RecordedCommand(self.recorded[1:]) if len(self.recorded) > 1 else None
+        """The part after the first event, if any, without the questions that a fork asks other agents instead."""
+        rest = tuple(takewhile(lambda recorded: not _is_recast(recorded.event), self.recorded[1:]))
+        return RecordedCommand(rest) if rest else None
 
 
 def commands_in(history: Sequence[Recorded]) -> Iterator[RecordedCommand]:
@@ -84,6 +93,9 @@ def fork_command(events: Sequence[DomainEvent], then: Command | None) -> Command
                 substitute=event.substitute,
                 profile=event.profile,
                 author=event.author,
+                agents=event.agents,
+                models=event.models,
+                requests=_asked_instead(events),
                 restarts_wait=event.wait is not None,
                 then=then,
             )
@@ -93,6 +105,21 @@ def fork_command(events: Sequence[DomainEvent], then: Command | None) -> Command
             return Release(requests=tuple(event for event in events if isinstance(event, TurnRequested)))
         case _:
             return None
+
+
+def _asked_instead(events: Sequence[DomainEvent]) -> tuple[TurnRequested, ...]:
+    """The questions that waited in the source for agents whose roles the fork gives to others."""
+    rest = tuple(dropwhile(lambda event: not _is_recast(event), events))
+    cancelled = [event for event in rest if isinstance(event, TurnCancelled)]
+    requested = [event for event in rest if isinstance(event, TurnRequested)]
+    return tuple(
+        request.model_copy(update={"turn_id": before.turn_id, "agent": before.agent})
+        for before, request in zip(cancelled, requested, strict=True)
+    )
+
+
+def _is_recast(event: DomainEvent) -> bool:
+    return isinstance(event, TurnCancelled) and event.reason == RECAST
 
 
 def shared_command(events: Sequence[DomainEvent], session: Session | None) -> Command | None:

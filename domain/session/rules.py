@@ -7,7 +7,7 @@ from domain.session.attempt_ends import AttemptEnds, SoFar, nothing
 from domain.session.comment_rules import add_comment, change_comment
 from domain.session.comments import AddComment, ChangeComment
 from domain.session.decision import Events, Kind, Now, Outcome
-from domain.session.fork_rules import diverge, fork, release
+from domain.session.fork_rules import asked_instead, diverge, fork, release
 from domain.session.forks import Diverge, ForkSession, Release
 from domain.session.landing import LandSession, RecordLanding
 from domain.session.landing_rules import record_landing, request_landing
@@ -87,6 +87,7 @@ def _forked(now: Now[S], command: ForkSession) -> Events:
     yield fork(now, command)
     if command.then is not None:
         yield from with_workspace(now, command.then, now.kind.decide(now, command.then))
+    yield from asked_instead(now, command)
 
 
 def with_workspace(now: Now[S], command: Command, rules: Events) -> Events:

@@ -51,6 +51,8 @@ def request_child(
         lane=CHILDREN + number,
         scenario=state.scenario,
         crew=state.crew,
+        recast=state.recast or None,
+        models=state.models or None,
         parent=ParentLink(session_id=state.id, about=about),
         expires_ms=settings.expires_ms,
         expires_as=settings.expires_as,

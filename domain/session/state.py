@@ -99,11 +99,16 @@ class Session:
     workspace: str | None = None
     home: str | None = None
     crew: dict[str, str] = field(default_factory=dict)
+    recast: dict[str, str] = field(default_factory=dict)
+    """The agents that were given a role in a fork, by role."""
+    models: dict[str, str] = field(default_factory=dict)
+    """The models that were chosen in a fork, by agent."""
     parent: str | None = None
     children: tuple[str, ...] = ()
     open_children: dict[str, OpenChild] = field(default_factory=dict)
     last_choice: str | None = None
     forked_from: str | None = None
+    forked_at: int | None = None
     reuse: Reuse | None = None
     held: bool = False
     outstanding: dict[str, Outstanding] = field(default_factory=dict)
@@ -336,8 +341,11 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             state.made_of = event.made_of
             state.branch_problem = None if event.branch else event.sentence or event.problem
         case SessionForked():
-            state.forked_from, state.created_at = event.source, at
-            state.reuse = Reuse(source=event.source, version=event.source_version, mode=event.mode)
+            state.forked_from, state.forked_at, state.created_at = event.source, event.source_version, at
+            reuse = Reuse(source=event.source, version=event.source_version, mode=event.mode)
+            state.reuse = None if event.mode == "ask" else reuse
+            state.recast = state.recast | (event.agents or {})
+            state.models = state.models | (event.models or {})
             state.parent = None
             if state.decisions is not None and event.author:
                 authors = tuple(dict.fromkeys((*state.decisions.authors, event.author)))

@@ -79,6 +79,7 @@ def _common(session: Session, task: str) -> dict[str, Any]:
         "parent": session.parent,
         "children": session.children,
         "forked_from": session.forked_from,
+        "forked_at": session.forked_at,
         "held": session.held,
         "outstanding_turns": tuple(turns),
         "last_error": session.last_error,

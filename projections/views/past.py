@@ -1,8 +1,8 @@
 """The answers about the past: explanations and replays (contract §2)."""
 
-from typing import Any
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, RootModel
 
 from domain.values.base import absent
 from projections.views.base import View
@@ -92,3 +92,20 @@ class ReplayAnswer(View):
     session_id: str
     version: int
     difference: ReplayDifference | None
+
+
+class Cut(View):
+    """A version at which a fork can begin, and a question that is open there."""
+
+    version: int
+    asks: str | None = Field(description="the agent who is asked there; null where nobody is")
+    role: str | None
+    turn_id: str | None = Field(description="the turn that asks")
+    recorded: str | None = Field(description="the beginning of what the agent answered here; null without an answer")
+    needs: Literal["decision"] | None = Field(
+        description="`decision`: a review or debate is open there, so that the fork has to decide it"
+    )
+
+
+class Cuts(RootModel[tuple[Cut, ...]]):
+    """Where a fork can begin, oldest first."""

@@ -86,6 +86,7 @@ class SessionView(Listed):
     )
     owner: str | None = Field(default=None, description="who started it")
     repository: str | None = Field(default=None, description="the workspace it was started on")
+    forked_at: int | None = Field(default=None, description="the last version that a fork shares with its source")
     held: bool = Field(description="a fork that stopped where no recorded answer fits; `continue` resumes it")
     workspace: str | None
     fence: FenceLevel | None = Field(default=None, description="the weakest sandbox of a turn; null if nothing was run")

@@ -89,7 +89,7 @@ def test_a_discussion_is_forked_with_another_profile_or_decision(client: TestCli
     names = {field.get("name") for field in seen.all("select")}
     assert {"substitute.profile", "substitute.decision"} <= names
     [key] = {field["value"] for field in seen.all("input") if field.get("name") == "key"}
-    form = {"key": key, "verb": "fork", "atVersion": "3", "mode": "stop", "substitute.profile": "mysti"}
+    form = {"key": key, "verb": "fork", "atVersion": "3", "snap": "true", "mode": "stop", "substitute.profile": "mysti"}
     answer = client.post(f"/sessions/{review}", data=form, headers=BROWSER, follow_redirects=False)
     assert answer.status_code == 303, answer.text
     fork = answer.headers["location"].rpartition("/")[2]

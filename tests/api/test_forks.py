@@ -120,7 +120,7 @@ def test_a_decision_that_expired_has_its_whole_time_again(client: TestClient, mo
     source = start(client, talks.review(maxRounds=1, decisionSeconds=1))
     talks.reached(client, source, "decided")
     [request] = [event for event in events(client, source) if event["type"] == "review.decision_requested"]
-    forked = fork(client, source, request["version"], mode=mode)
+    forked = fork(client, source, request["version"], snap=True, mode=mode)
     [begun] = [event for event in events(client, forked) if event["type"] == "session.forked"]
     expires_at = _instant(begun["timestamp"]) + timedelta(seconds=1)
     assert _instant(session(client, forked)["expiresAt"]) == expires_at
@@ -221,7 +221,7 @@ def test_forks_from_anywhere_are_the_same_and_decided_the_same_way_again(client:
     until(lambda: rests(client, source), what="the source's end")
     last = session(client, source)["version"]
     for version in (*range(1, last, 3), last):
-        forked = fork(client, source, version)
+        forked = fork(client, source, version, snap=True)
         until(partial(rests, client, forked), what="the fork's end")
         forked = fork(client, forked, session(client, forked)["version"])
         assert only(events(client, forked), "session.diverged") == [], version
@@ -333,6 +333,6 @@ def test_two_commands_under_one_id_are_two_decisions(client: TestClient) -> None
 def test_fork_inside_a_decision_includes_the_whole_decision(client: TestClient) -> None:
     source, history = blocked_once(client)
     answered = next(event["version"] for event in history if event["type"] == "delivery.review_blocking_detected")
-    forked = fork(client, source, answered - 1)
+    forked = fork(client, source, answered - 1, snap=True)
     assert ended(client, forked)["status"] == "success"
     assert only(events(client, forked), "session.forked")[0]["sourceVersion"] > answered

@@ -153,6 +153,11 @@ class CommandSettings(ProgramSettings):
     def resumes_by_id(self) -> bool:
         return self.questions == "codex" or "agent_session" in places(self.resume_argv or ())
 
+    @property
+    def takes_models(self) -> bool:
+        """Returns whether a model that is chosen reaches the program."""
+        return SPLICES[1] in self.argv or "model" in places(self.argv)
+
     def inside(self, level: Level) -> "CommandSettings":
         """The settings for a run in such a fence."""
         if self.fenced_args is None or level != "bwrap":

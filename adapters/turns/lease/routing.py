@@ -27,7 +27,7 @@ def place_of(session: Session, agent: str, role: str, team: Team) -> Place:
     """
     if session.scenario is not None or session.reuse is not None:
         return "here"
-    member = team.member_for(agent, role, session.crew)
+    member = team.member_for(agent, role, session.crew, session.recast)
     if member is None:
         return "elsewhere"
     return "outside" if member.adapter == "external" else "here"

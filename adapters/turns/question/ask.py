@@ -67,7 +67,7 @@ class Asking:
     ) -> None:
         self._team, self._workspaces, self._folder, self._whole, self._build = team, workspaces, folder, whole, build
         self._fencing, self._history, self._live = fencing, history, live
-        self._agents: dict[str, Agent] = {}
+        self._agents: dict[tuple[str, str | None], Agent] = {}
         self._questions = questions
 
     async def ask(self, job: Job) -> Command:
@@ -127,19 +127,22 @@ class Asking:
         return self._built(member)
 
     def _member_for(self, job: Job) -> Member | None:
-        return self._team.member_for(job.turn.agent, job.turn.role, job.session.crew)
+        session, turn = job.session, job.turn
+        member = self._team.member_for(turn.agent, turn.role, session.crew, session.recast)
+        return member and member.with_model(session.models.get(member.name))
 
     def _model(self, job: Job) -> str | None:
-        """The agent's entry in the team file; the session's own scenario replaces other agents."""
+        """The agent's entry in the team file, or what a fork chose; a session's own scenario replaces other agents."""
         if job.session.scenario is not None:
-            return None
+            return job.session.models.get(job.turn.agent)
         member = self._member_for(job)
         return member.model if member else None
 
     def _built(self, member: Member) -> Agent:
-        if member.name not in self._agents:
-            self._agents[member.name] = self._build(member, self._folder)
-        return self._agents[member.name]
+        name = (member.name, member.model)
+        if name not in self._agents:
+            self._agents[name] = self._build(member, self._folder)
+        return self._agents[name]
 
     def prompt(self, job: Job) -> RenderedPrompt:
         """The agent's prompt. If its last answer was unreadable, the prompt names the problem."""
