@@ -34,7 +34,7 @@ async def changes(
     if json:
         put_json(answer)
     elif stat:
-        _put_files(answer["files"])
+        _put_files(answer["files"], names_files=answer["namesFiles"])
     elif answer["patch"]:
         await asyncio.to_thread(_show, answer["patch"])
     if not answer["files"] and not answer["patch"]:
@@ -42,15 +42,15 @@ async def changes(
     return exits.OK
 
 
-def _put_files(files: Sequence[Json]) -> None:
-    """A line each: what happened to it, how many lines, its name."""
+def _put_files(files: Sequence[Json], *, names_files: bool) -> None:
+    """A line each: what happened to it, how many lines, its name. `names_files`: the request or the plan named some."""
     from rich.cells import cell_len, set_cell_size
 
     shown = [recorded("file", file["status"]) for file in files]
     width = max((9, *map(cell_len, shown)))
     for status, file in zip(shown, files, strict=True):
         lines = sentence("binary") if file["added"] is None else f"+{file['added']} -{file['removed']}"
-        notes = [sentence("not named")] if not file["named"] else []
+        notes = [sentence("not named")] if names_files and not file["named"] else []
         notes += [sentence("decides the validation")] if file.get("decides") else []
         notes += [sentence("ignored by git")] if file.get("ignored") else []
         why = f"  ({', '.join(notes)})" if notes else ""

@@ -90,7 +90,7 @@ def changed(session: Json) -> Pairs:
         ("branch", result["branch"] or ""),
         ("landing", landing_words(result["landing"]) if result.get("landing") else ""),
         ("no branch", _without_branch(session, result)),
-        ("changed", "\n".join(_file(file) for file in sorted(result["files"], key=_deciding_first)[:_FILES])),
+        ("changed", "\n".join(_file(file, result) for file in sorted(result["files"], key=_deciding_first)[:_FILES])),
         ("out of scope", ", ".join(map(visible_name, result["outside"][:_FILES]))),
     ]
 
@@ -109,11 +109,11 @@ def _without_branch(session: Json, result: Json) -> str:
     return f"{problem}\n{hint}" if problem else ""
 
 
-def _file(file: Json) -> str:
+def _file(file: Json, result: Json) -> str:
     words = [
         sentence("binary") if file["added"] is None else f"+{file['added']} -{file['removed']}",
         *([] if file["status"] == "modified" else [recorded("file", file["status"])]),
-        *([] if file["named"] else [sentence("not named")]),
+        *([sentence("not named")] if result["namesFiles"] and not file["named"] else []),
         *([sentence("decides the validation")] if file.get("decides") else []),
         *([sentence("ignored by git")] if file.get("ignored") else []),
     ]

@@ -54,7 +54,14 @@ def _changes_of(request: Request, session: Session, turn_id: str) -> ChangesView
 
 
 def _view(result: ResultView, patch: str) -> ChangesView:
-    return ChangesView(base=result.base, head=result.head, branch=result.branch, files=result.files, patch=patch)
+    return ChangesView(
+        base=result.base,
+        head=result.head,
+        branch=result.branch,
+        files=result.files,
+        names_files=result.names_files,
+        patch=patch,
+    )
 
 
 def _result(session: Session) -> ResultView | None:

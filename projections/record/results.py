@@ -33,6 +33,7 @@ def result_of(session: Session, planned: Collection[str], scope: PathScope = EVE
             ResultFile(**dict(file), named=_is_named(file.path, names), decides=_decides(file.path, deciding))
             for file in changes.files
         ),
+        names_files=bool(names),
         validated=session.validated,
         why=session.proves_nothing,
         reviewed=ReviewedView(shown=reviewed.shown, of=reviewed.of) if reviewed else None,

@@ -45,4 +45,5 @@ class ChangesView(View):
     head: str | None
     branch: str | None
     files: tuple[ResultFile, ...]
+    names_files: bool = Field(default=False, description="true where the request or the plan named files")
     patch: str = Field(description="a unified diff; of a binary file it only says that it differs")

@@ -158,6 +158,7 @@ class ResultView(View):
     head: str
     commits: tuple[str, ...] = Field(description="oldest first")
     files: tuple[ResultFile, ...]
+    names_files: bool = Field(default=False, description="true where the request or the plan named files")
     outside: tuple[str, ...] = Field(default=(), description="changed files that the scope does not allow")
     validated: Validated | None = Field(
         default=None, description="the last validation of this work; null where there was none"

@@ -193,7 +193,7 @@ def _marks(result: Mapping[str, Any], failing: Sequence[str]) -> dict[str, tuple
         path = file["path"]
         properties = {
             "decides": file.get("decides") is not None,
-            "unnamed": not file["named"],
+            "unnamed": result["namesFiles"] and not file["named"],
             "ignored": file.get("ignored", False),
             "outside": path in outside,
             "fails": any(path in line for line in failing),

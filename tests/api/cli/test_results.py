@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,16 @@ def test_a_success_without_a_branch_says_why_and_how_to_get_the_changes(
     assert (here / "a.txt").read_text() == FILES["a.txt"]
     monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
     assert "브랜치 없음" in hansard("show", "latest").out
+
+
+def test_files_are_marked_as_not_named_only_where_some_were_named(
+    hansard: Hansard, scenario: Callable[..., str], tmp_path: Path
+) -> None:
+    repository(tmp_path / "here")
+    script = scenario({"dev": [{"text": "Wrote it.", "files": {"b.txt": "two\n"}}]})
+    assert "b.txt (+1 -0, added)" in hansard("run", "-t", "Write", "--test", "true", "--scenario", script).out
+    assert "b.txt" in hansard("changes", "latest", "--stat").out
+    assert "not named" not in hansard("changes", "latest", "--stat").out
 
 
 def test_a_terminal_shows_changes_in_colours_through_a_pager_with_options(
