@@ -45,6 +45,8 @@ class Turn:
     """The kind of reply that is expected: subtasks, verdicts, review, debate, review_artifact (contract §5), text."""
     expects: tuple[str, ...] = ()
     """The agents that the answer has to judge."""
+    comments: tuple[str, ...] = ()
+    """The ids of the comments that the answer has to deal with."""
     env: Mapping[str, str] = field(default_factory=dict)
     """Variables that the repository's settings give to every program in the workspace."""
     grant: Grant = field(default_factory=Grant)

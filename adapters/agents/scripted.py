@@ -23,6 +23,7 @@ from domain.values.base import Invalid, Usage, Value, changed
 from domain.values.sentences import Sentence, of_pydantic, sentence_of
 
 DAY_MS = 86_400_000
+_UNKNOWN = "This agent follows a script, which does not know of comments. It has changed nothing because of this one."
 
 
 def _without_nul(text: str) -> str:
@@ -218,7 +219,8 @@ def _unsaid(entry: ScriptedAnswer, turn: Turn, failure: Failure) -> Reply:
 
 def _reply_of(entry: ScriptedAnswer, turn: Turn) -> Reply:
     usage, model = entry.usage.usage, entry.usage.model
-    encoded = entry.text.encode()
+    words = _with_answers(entry.text, turn)
+    encoded = words.encode()
     limit = turn.limits.output_bytes
     if len(encoded) > limit:
         failure = Failure.of("limit", Sentence("answer_too_long", number=limit))
@@ -226,7 +228,16 @@ def _reply_of(entry: ScriptedAnswer, turn: Turn) -> Reply:
         session = turn.agent_session
         return Reply(head, usage, agent_session=session, failure=failure, truncated=True, model=model)
     handle = turn.agent_session or f"{SCRIPTED}{turn.agent}"
-    return Reply(entry.text, usage, entry.files, handle, model=model)
+    return Reply(words, usage, entry.files, handle, model=model)
+
+
+def _with_answers(text: str, turn: Turn) -> str:
+    """Returns the text, with an answer to each comment of a person if it says nothing about comments itself: a script
+    cannot know of them."""
+    if not turn.comments or '"comments"' in text:
+        return text
+    answers = [{"id": name, "answer": "answered", "words": _UNKNOWN} for name in turn.comments]
+    return f"{text}\n\n```json\n{_json({'comments': answers})}\n```"
 
 
 async def _play(entry: ScriptedAnswer, seconds: float, turn: Turn) -> tuple[Failure | None, ScriptedAnswer]:

@@ -5,12 +5,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from adapters.workspace.git import WorkspaceError, in_theirs
 from adapters.workspace.history import statuses
 from adapters.workspace.lines import MOST_MIB, CommitNotHere, file_at, holder_of, split_lines
-from domain.provenance.line_places import FileLines, LinePlace, longest_run, places_of
+from domain.provenance.line_places import NEAR, FileLines, LinePlace, longest_run, places_of
 from domain.session.comments import Comment, CommentPlace, Whereabouts
 from domain.session.state import Session
 from domain.values.sentences import Sentence
@@ -23,10 +23,20 @@ _UNKNOWN: Final = Whereabouts()
 """Nothing is known where the commits are not on this machine."""
 
 
-def whereabouts_of(folders: Iterable[Path], session: Session, comments: Collection[Comment]) -> dict[str, Whereabouts]:
-    """Returns where each of these comments' lines stand in the newest state of the session's work. `folders` are
-    repositories that may have its commits."""
-    head, base = session.newest_head, session.base
+class TurnStates(NamedTuple):
+    """What a turn has made of the work: the commits before and after, and the files that differ."""
+
+    before: str
+    after: str
+    files: Collection[str]
+
+
+def whereabouts_of(
+    folders: Iterable[Path], session: Session, comments: Collection[Comment], *, head: str | None = None
+) -> dict[str, Whereabouts]:
+    """Returns where each of these comments' lines stand in the newest state of the session's work, or in that of
+    `head`. `folders` are repositories that may have its commits."""
+    head, base = head or session.newest_head, session.base
     folders = tuple(folders)
     groups: dict[str, list[Comment]] = defaultdict(list)
     for comment in comments:
@@ -39,6 +49,28 @@ def whereabouts_of(folders: Iterable[Path], session: Session, comments: Collecti
             states = _States.of(folders, commit, head) if head else None
             result |= {each.comment_id: _whereabouts(states, each) for each in members if states}
     return result
+
+
+def touched_in(
+    folders: Iterable[Path], session: Session, comments: Collection[Comment], turn: TurnStates
+) -> tuple[str, ...]:
+    """Returns the comments whose lines a turn has changed, moved or removed; of those on a file or on the whole, the
+    ones whose file, or any, it has changed."""
+    folders = tuple(folders)
+    places = whereabouts_of(folders, session, comments, head=turn.before)
+    with suppress(WorkspaceError):
+        states = _States.of(folders, turn.before, turn.after)
+        return tuple(each.comment_id for each in comments if _is_touched(states, each, places[each.comment_id], turn))
+    return ()
+
+
+def _is_touched(states: "_States", comment: Comment, place: Whereabouts, turn: TurnStates) -> bool:
+    if comment.path is None:
+        return bool(turn.files)
+    now = place.now
+    if now is None or now.line is None:
+        return (now.path if now else comment.path) in turn.files
+    return states.has_changed(now.path, now.line - 1, (now.end_line or now.line) - 1)
 
 
 def _whereabouts(states: "_States", comment: Comment) -> Whereabouts:
@@ -101,6 +133,20 @@ class _States:
             others = [self._file(other) for other in self._others(path)]
             self.anywhere[path] = places_of(self._file(path), others)
         return self.anywhere[path]
+
+    def has_changed(self, path: str, first: int, last: int) -> bool:
+        """Returns whether lines of a file are not all there any more, stand apart, or have changed places with others
+        near them."""
+        if path not in self.names:
+            return False
+        places = self.places(path, range(first, last + 1))
+        run = longest_run(places, first, last)
+        if run is None or run.last - run.first < last - first or run.path != self.names[path]:
+            return True
+        within = {line: place.number for line, place in places.items() if place.path == run.path}
+        above = (within[line] for line in range(first - NEAR, first) if line in within)
+        below = (within[line] for line in range(last + 1, last + NEAR + 1) if line in within)
+        return any(number > run.first for number in above) or any(number < run.last for number in below)
 
     def _file(self, path: str) -> FileLines:
         now = self.names[path]

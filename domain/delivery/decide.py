@@ -20,11 +20,12 @@ from domain.delivery.events import (
     DeliveryRetried,
     DeliveryStarted,
     FlakySeen,
+    PhaseCompleted,
     PhaseFailed,
     TestsPassed,
     ValidationFailed,
 )
-from domain.delivery.review import close_review, review
+from domain.delivery.review import close_review, review, unsettled
 from domain.delivery.scope import decide_scope, implemented
 from domain.delivery.state import Delivery
 from domain.delivery.steps import (
@@ -49,6 +50,7 @@ from domain.delivery.validation import failing, flaky_sentence, new_failures, un
 from domain.replies.delivery import PlanParts, plan_parts
 from domain.session.attendance import RecordUnattended, absence
 from domain.session.children import CloseChild
+from domain.session.comment_answers import answer_comments, illegible_answers, leave_comments, unchanged_comments
 from domain.session.decision import Events, Now, ask, cancel_turn, cancel_turns, content, end_attempt
 from domain.session.revision_rules import request_revision
 from domain.session.revisions import REVISION_ITERATIONS, REVISION_MINUTES, ReviseSession
@@ -239,12 +241,17 @@ def record_reply(now: Now[Delivery], command: RecordReply) -> Events:
     phase = now.state.phase
     if phase == "review":
         return (yield from review(now, command))
-    if not (yield from answered(now, command, command.failure)):
+    writes = phase == "implementation"
+    failure = illegible_answers(now.state, command) if writes else command.failure
+    if not (yield from answered(now, command, failure)):
         return
+    if writes:
+        yield from answer_comments(now, command)
+        yield from leave_comments(now, command.turn_id)
     plan = plan_parts(content(command, command.reply)) if phase == "planning" else PlanParts()
     words = {"goals": plan.goals, "files": plan.files}
     yield artifact(now, phase, "text/markdown", command.reply, patch=command.patch, **words)
-    yield from (implemented(now) if phase == "implementation" else complete(now, phase))
+    yield from (implemented(now) if writes else complete(now, phase))
 
 
 def record_baseline(now: Now[Delivery], command: RecordBaseline) -> Events:
@@ -276,6 +283,9 @@ def record_validation(now: Now[Delivery], command: RecordValidation) -> Events:
     if command.passed:
         passed = {"summary": command.summary, "no_tests": command.no_tests}
         yield TestsPassed(message="Validation passed.", **passed, **fields)
+        if "review" not in now.state.way and unchanged_comments(now.state):
+            yield PhaseCompleted(message="Phase validation completed.", **about(now, "validation"))
+            return (yield from unsettled(now, "validation"))
         return (yield from complete(now, "validation"))
     kind = command.classification or "unknown"
     same = repeated(now.state, failing(command.summary))

@@ -289,6 +289,15 @@ class ReviewHeld(DeliveryTransition):
     TOPIC: ClassVar[str] = "delivery.review_held"
 
 
+class CommentsUnchanged(DeliveryEvent):
+    """Comments that ask for changes were left as they were: nothing approves over that, and they go into the next
+    iteration."""
+
+    TOPIC: ClassVar[str] = "delivery.comments_unchanged"
+    comments: tuple[str, ...] = Field(description="the ids of the comments")
+    feedback: Text
+
+
 class FixRequested(DeliveryEvent):
     """A person wants the review's findings fixed; they go into the next iteration."""
 
@@ -391,6 +400,7 @@ EVENTS: tuple[type[DomainEvent], ...] = (
     ScopeExceeded,
     ReviewApproved,
     ReviewHeld,
+    CommentsUnchanged,
     FixRequested,
     BudgetExhausted,
     BudgetExtended,

@@ -13,6 +13,7 @@ from domain.delivery.events import (
     BudgetExtended,
     BudgetHeld,
     BudgetResumed,
+    CommentsUnchanged,
     DeliveryEvent,
     DeliveryRetried,
     DeliveryStarted,
@@ -35,7 +36,7 @@ from domain.delivery.events import (
     ValidationFailed,
 )
 from domain.delivery.state import Delivery, Resume, ScopeRequest
-from domain.delivery.validation import blocking, failing
+from domain.delivery.validation import blocking, failing, left_as_they_were
 from domain.session.attempts import Unready
 from domain.session.attendance import SessionUnattended
 from domain.session.children import ChildClosed
@@ -48,7 +49,7 @@ from domain.session.validation import Validated
 from domain.values.base import DomainEvent
 from domain.values.budget import Budget
 
-SentBack = ValidationFailed | FixRequested | ReviewBlockingDetected | ScopeExceeded
+SentBack = ValidationFailed | FixRequested | ReviewBlockingDetected | CommentsUnchanged | ScopeExceeded
 """Events that begin another iteration."""
 
 
@@ -197,6 +198,9 @@ def _evolve(state: Delivery, event: DeliveryEvent, at: int) -> None:
                 state.stopped_at, state.code = at, "no_progress"
         case ReviewBlockingDetected():
             state.verdict = event.iteration, blocking(issue.title for issue in event.blocking_issues)
+            _sent_back(state, event)
+        case CommentsUnchanged():
+            state.verdict = event.iteration, left_as_they_were(event.comments)
             _sent_back(state, event)
         case FixRequested():
             _sent_back(state, event)

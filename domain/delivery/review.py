@@ -3,7 +3,9 @@
 import json
 from collections.abc import Sequence
 
+from domain.delivery.chart import Phase
 from domain.delivery.events import (
+    CommentsUnchanged,
     FixRequested,
     PhaseCompleted,
     ReviewApproved,
@@ -12,10 +14,11 @@ from domain.delivery.events import (
 )
 from domain.delivery.state import Delivery
 from domain.delivery.steps import about, answered, artifact, next_iteration, proceed, repeated, send_back
-from domain.delivery.validation import blocking
+from domain.delivery.validation import blocking, left_as_they_were
 from domain.replies.artifact import ReviewArtifact, review_artifact
 from domain.session.attempts import Failure
 from domain.session.children import CloseChild, ReviewSettings, fix_feedback
+from domain.session.comment_answers import left_words, object_to_answers, unchanged_comments
 from domain.session.decision import Events, Now, read
 from domain.session.shared_steps import close_child, headline, request_child
 from domain.session.turns import RecordReply
@@ -29,6 +32,8 @@ def review(now: Now[Delivery], command: RecordReply) -> Events:
     failure = answer if isinstance(answer, Failure) else None
     if not (yield from answered(now, command, failure, barred=(now.state.author,))) or isinstance(answer, Failure):
         return
+    objections = [(issue.id.strip(), f"{issue.title}: {issue.detail}") for issue in answer.blocking_issues]
+    yield from object_to_answers(now, command.turn_id, objections)
     report = artifact(now, "review", "application/json", now.text(_report(now, answer)))
     yield report
     fields = about(now, "review")
@@ -45,6 +50,8 @@ def review(now: Now[Delivery], command: RecordReply) -> Events:
             **fields,
         )
         return (yield from send_back(now, same))
+    if unchanged_comments(now.state):
+        return (yield from unsettled(now, "review"))
     yield ReviewApproved(
         message=f"Review approved at iteration {now.state.iteration}.",
         artifact_id=report.artifact_id,
@@ -53,6 +60,20 @@ def review(now: Now[Delivery], command: RecordReply) -> Events:
         **fields,
     )
     yield from (hold(now, now.state.review) if now.state.review else proceed(now))
+
+
+def unsettled(now: Now[Delivery], phase: Phase) -> Events:
+    """Begin another iteration for comments that were left as they were, whatever else is in order."""
+    comments = unchanged_comments(now.state)
+    names = tuple(comment.comment_id for comment in comments)
+    same = repeated(now.state, left_as_they_were(names))
+    yield CommentsUnchanged(
+        message=f"Comments left as they were at iteration {now.state.iteration}.",
+        comments=names,
+        feedback=now.text(left_words(comments)),
+        **about(now, phase),
+    )
+    yield from send_back(now, same)
 
 
 def _report(now: Now[Delivery], review: ReviewArtifact) -> str:

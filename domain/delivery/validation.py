@@ -154,6 +154,11 @@ def blocking(titles: Iterable[str]) -> str:
     return "issues " + "; ".join(sorted(title.casefold() for title in titles))
 
 
+def left_as_they_were(comments: Iterable[str]) -> str:
+    """Returns the comments that nobody has dealt with, in any order."""
+    return "comments " + " ".join(sorted(comments))
+
+
 # -- the baseline ------------------------------------------------------------------------------------------------------
 
 

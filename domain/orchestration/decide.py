@@ -45,6 +45,7 @@ from domain.orchestration.rounds import (
 from domain.orchestration.state import AGENT, Orchestration
 from domain.session.attempts import ONCE, Failure
 from domain.session.children import CloseChild, fix_feedback, fix_issues
+from domain.session.comment_answers import answer_comments, illegible_answers, leave_comments
 from domain.session.decision import Events, cancel_turns, clear_agents, content, end_attempt, read
 from domain.session.revision_rules import request_revision
 from domain.session.revisions import ReviseSession
@@ -255,20 +256,25 @@ def record_reply(now: Run, command: RecordReply) -> Events:
         return
     command = command.model_copy(update={"failure": event.failure if isinstance(event, TurnFailed) else None})
     words = content(command, command.reply)
+    if lane or state == "direct":
+        yield from answer_comments(now, command)
     if lane:
         yield from record_report(now, command, lane - 1, words)
     elif state == "judging":
         yield from record_verdicts(now, command, words)
     elif state == "direct":
+        yield from leave_comments(now, command.turn_id)
         yield from record_answer(now, command, words)
     else:
         yield from record_plan(now, command, words)
 
 
 def _failure(run: Orchestration, command: RecordReply, lane: int) -> Failure | None:
-    """Why there is no answer, or why the plan or the verdicts are unreadable. Under the old rules, they are read
-    later."""
-    if lane or run.retry == ONCE or run.state not in ("planning", "judging"):
+    """Why there is no answer, or why the plan, the verdicts or the answers to comments are unreadable. Under the old
+    rules, plans and verdicts are read later."""
+    if lane or run.state == "direct":
+        return illegible_answers(run, command)
+    if run.retry == ONCE or run.state not in ("planning", "judging"):
         return command.failure
     answer = read(command, partial(_legible, run))
     return answer if isinstance(answer, Failure) else None

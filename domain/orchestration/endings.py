@@ -1,5 +1,6 @@
 """How a run ends or stops: paused, complete, out of rounds, stopped (S0 2-D)."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 from domain import replies
@@ -13,6 +14,8 @@ from domain.orchestration.phrases import CHECKPOINT_DONE
 from domain.orchestration.questions import ask_first
 from domain.orchestration.revision import begin_revision
 from domain.orchestration.state import Orchestration
+from domain.session.comment_answers import left_words, unchanged_comments
+from domain.session.comments import Comment
 from domain.session.decision import Events, Now, cancel_turn, clear_agents
 from domain.session.shared_steps import hand_over
 from domain.session.workspace import named, undo
@@ -21,6 +24,8 @@ from domain.values.phases import AgentPhases, phase_name
 
 Run = Now[Orchestration]
 
+ANSWERS = 2
+"""How often a direct answer is asked for while comments are left as they were."""
 PAUSED = "Checkpoint: a person decides what happens next."
 OUTSIDE = "These changes are outside the scope; continuing allows them:"
 HINT = '다음: "리뷰해봐", "이어서 해줘", "리셋해"'
@@ -58,6 +63,8 @@ def finish_answer(now: Run, answer: Text) -> Events:
     run = now.state
     if run.has_queued_revision:
         return answer_again(now, answer)
+    if comments := unchanged_comments(run):
+        return unsettled(now, answer, comments)
     if run.asks:
         return pause(now, answer.head)
     if run.scope.outside == "fail" and run.outside:
@@ -65,8 +72,15 @@ def finish_answer(now: Run, answer: Text) -> Events:
     return complete(now, answer, by="answer")
 
 
+def unsettled(now: Run, answer: Text, comments: Sequence[Comment]) -> Events:
+    """Ask once more for an answer where comments were left as they were, then stop. A person may go on from there."""
+    if all(len(each.newest_answers) < ANSWERS for each in comments):
+        return answer_again(now, answer)
+    return stop(now, "comments_unchanged", f"{answer.head}\n\n{left_words(comments)}")
+
+
 def answer_again(now: Run, answer: Text) -> Events:
-    """Ask for another answer instead of finishing, because a person wants something changed."""
+    """Ask for another answer instead of finishing, because of what a person wants changed."""
     yield begin_revision(now, by="revise", answer=answer)
     yield ask_first(now)
 

@@ -18,7 +18,14 @@ from domain.values.sentences import Sentence
 Mode = Literal["direct", "orchestrated"]
 Forced = Literal["auto", "direct", "orchestrate"]
 PartialReason = Literal[
-    "rounds", "plan_invalid", "turn_failed", "agent_failed", "outside_scope", "validation_failed", Unready
+    "rounds",
+    "plan_invalid",
+    "turn_failed",
+    "agent_failed",
+    "outside_scope",
+    "validation_failed",
+    "comments_unchanged",
+    Unready,
 ]
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from domain.orchestration.events import VerdictGiven
 from domain.orchestration.state import Orchestration, subtask_id
 from domain.replies.judgement import JudgeVerdict, Verdicts
+from domain.session.comment_answers import left_words, unchanged_comments
 from domain.session.workspace import undo
 from domain.values.base import Unreadable
 from domain.values.phases import PHASES, match
@@ -14,6 +15,7 @@ from domain.values.sentences import Sentence
 NO_ANSWER = "did not answer in this round, so its work cannot pass"
 BROKEN = "has brought new failures into the validation, so its work cannot pass"
 OUTSIDE = "has changed paths outside the scope of this repository, so its work cannot pass"
+UNSETTLED = "has left comments of a person as they were, so its work cannot pass"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +31,12 @@ class Judgement:
 def judge(run: Orchestration, answer: Verdicts) -> Judgement:
     """Assign every verdict to its subtask. Raises `Unreadable` if no agent of this round is judged (K-15).
 
-    Work of a failed turn never passes (contract §10), nor does work outside the scope if that is refused. Not all is
-    done if a verdict fails or is missing (K-14).
+    Work of a failed turn never passes (contract §10), nor does work outside the scope if that is refused, nor any while
+    comments of a person were left as they were. Not all is done if a verdict fails or is missing (K-14).
     """
     accepted: dict[int, JudgeVerdict] = {}
     refused: list[tuple[str, str]] = []
+    comments = unchanged_comments(run)
     for verdict in answer.verdicts:
         place, reason = _place(run, verdict)
         if place is None:
@@ -51,6 +54,10 @@ def judge(run: Orchestration, answer: Verdicts) -> Judgement:
                 refused.append((_named(verdict), BROKEN))
             lines = "\n".join(["The validation fails with your changes:", *(f"- {reason}" for reason in reasons)])
             verdict = verdict.changed(passed=False, feedback=f"{lines}\n{verdict.feedback}".strip())
+        if comments:
+            if verdict.passed:
+                refused.append((_named(verdict), UNSETTLED))
+            verdict = verdict.changed(passed=False, feedback=f"{left_words(comments)}\n{verdict.feedback}".strip())
         accepted[place] = verdict
     if not accepted:
         raise Unreadable(Sentence("verdicts_judge_nobody"))

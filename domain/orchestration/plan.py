@@ -14,6 +14,7 @@ from domain.orchestration.rounds import Places, ask_validation, begin_round
 from domain.orchestration.state import Orchestration
 from domain.session.attempts import ONCE, Failure
 from domain.session.children import ChildRequested
+from domain.session.comment_answers import asked_comments
 from domain.session.decision import Events
 from domain.session.shared_steps import headline, request_child
 from domain.session.turns import RecordReply, TurnRequested
@@ -35,7 +36,8 @@ def record_answer(now: Run, command: RecordReply, words: str) -> Events:
     try:
         plan = replies.subtasks(words)
     except Unreadable:
-        return answer_directly(now, now.text(_public_words(words)))
+        prose = replies.parted(words, "comments")[0] if asked_comments(now.state) else words
+        return answer_directly(now, now.text(_public_words(prose or words)))
     if not now.state.employees:
         return answer_directly(now, command.reply)
     return adopt(now, command, plan.subtasks, plan=now.text("Agent-initiated dispatch"), source="agent", words=words)

@@ -24,6 +24,7 @@ from domain.orchestration.revision import begin_revision
 from domain.orchestration.state import AGENT, COMMANDS_LANE, Orchestration
 from domain.orchestration.validation import for_agents, for_the_judge, record_baseline, record_round
 from domain.session.attempts import ONCE, Failure
+from domain.session.comment_answers import leave_comments, object_to_answers
 from domain.session.decision import Events, ask
 from domain.session.revisions import to_judge, to_write
 from domain.session.shared_steps import headline, request_child
@@ -62,9 +63,10 @@ def begin_round(now: Run, *, by: str = "") -> Events:
     yield from distribute(now)
 
 
-def distribute(now: Run) -> Events:
+def distribute(now: Run, *, after: str = "") -> Events:
     """First the parallel group at once, then the others one by one, each seeing the earlier reports; then the judge
-    (§1.8)."""
+    (§1.8). Once all have reported, comments that none of them has dealt with were left as they were, at the latest
+    `after` that turn."""
     run = now.state
     if run.at_work:
         return
@@ -77,6 +79,8 @@ def distribute(now: Run) -> Events:
         yield _assign(now, place)
     if waiting:
         return
+    if after:
+        yield from leave_comments(now, after)
     if run.needs_validation:
         yield ask_validation(now)
     else:
@@ -226,7 +230,7 @@ def record_report(now: Run, command: RecordReply, place: int, words: str) -> Eve
         report=command.reply if failure is None else now.text("\n".join(filter(None, parts))),
         claimed=replies.phases_completed(words) if failure is None else (),
     )
-    yield from distribute(now)
+    yield from distribute(now, after=command.turn_id)
 
 
 def record_checks(now: Run, command: RecordRound) -> Events:
@@ -260,10 +264,17 @@ def record_verdicts(now: Run, command: RecordReply, words: str) -> Events:
     if command.failure is not None:
         return record_no_verdicts(now, command, command.failure)
     try:
-        judgement = judge(now.state, replies.verdicts(words))
+        answer = replies.verdicts(words)
+        judge(now.state, answer)
     except Unreadable as problem:
         return refuse_verdicts(now, command, sentence_of(problem))
-    return apply_verdicts(now, judgement, words)
+    return judge_round(now, command.turn_id, answer, words)
+
+
+def judge_round(now: Run, turn_id: str, answer: replies.Verdicts, words: str) -> Events:
+    """Apply the verdicts, with what the judge objects to about comments."""
+    yield from object_to_answers(now, turn_id, ((each.comment, each.why) for each in answer.open_comments))
+    yield from apply_verdicts(now, judge(now.state, answer), words)
 
 
 def record_no_verdicts(now: Run, command: RecordReply, failure: Failure) -> Events:

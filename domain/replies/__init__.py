@@ -2,6 +2,7 @@
 K-49)."""
 
 from domain.replies.artifact import ReviewArtifact, ReviewIssue, review_artifact
+from domain.replies.comments import AnsweredComment, comment_answers
 from domain.replies.delivery import FileChange, PlanParts, changes, plan_parts
 from domain.replies.discussion import (
     DebateFeedback,
@@ -24,6 +25,7 @@ from domain.replies.steps import ChecklistStep, checklist
 
 __all__ = [
     "KINDS",
+    "AnsweredComment",
     "ChecklistStep",
     "DebateFeedback",
     "DebateSynthesis",
@@ -43,6 +45,7 @@ __all__ = [
     "Verdicts",
     "changes",
     "checklist",
+    "comment_answers",
     "debate",
     "debate_synthesis",
     "direct_answer",

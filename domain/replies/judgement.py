@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field, field_validator
 
 from domain.replies.extraction import Object, Shape, last
-from domain.replies.shapes import MOST_ENTRIES, Bool, MaybeWords, ReplyShape, SomeWords, fitted
+from domain.replies.shapes import MOST_ENTRIES, Bool, MaybeFew, MaybeWords, ReplyShape, SomeWords, fitted
 from domain.values.base import Unreadable, absent
 from domain.values.phases import PHASES, OnlyTrue
 from domain.values.sentences import Sentence
@@ -24,11 +24,19 @@ class JudgeVerdict(ReplyShape):
     feedback: MaybeWords = ""
 
 
+class OpenComment(ReplyShape):
+    """A comment of a person that is not dealt with, although an agent says so."""
+
+    comment: SomeWords
+    why: MaybeWords = ""
+
+
 class Verdicts(ReplyShape):
     """At most one verdict per subtask of an agent. `all_done` is only true for the boolean true."""
 
     verdicts: Annotated[tuple[JudgeVerdict, ...], Field(min_length=1, max_length=MOST_ENTRIES)]
     all_done: OnlyTrue = False
+    open_comments: MaybeFew[OpenComment] = Field(default=(), exclude_if=lambda comments: not comments)
 
     @field_validator("verdicts")
     @classmethod

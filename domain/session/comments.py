@@ -3,6 +3,7 @@
 The lines that a comment quotes are those of the commit that the person saw. Its words are the person's for good.
 """
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal, Self
 
@@ -53,7 +54,21 @@ class CommentChanged(DomainEvent):
     at: str
 
 
-EVENTS: tuple[type[DomainEvent], ...] = (CommentMade, CommentChanged)
+class CommentAnswered(DomainEvent):
+    """An agent has dealt with a comment, or has left it as it was. Whether `fixed` holds was compared with what the
+    turn changed."""
+
+    TOPIC: ClassVar[str] = "session.comment_answered"
+    comment_id: str
+    turn_id: str = Field(description="the turn that answered, or that left it as it was; or a judgement that objects")
+    answer: CommentAnswerKind
+    words: str = Field(default="", description="the agent's words")
+    changed_paths: tuple[str, ...] = Field(
+        default=(), alias="changed", description="the paths that it changed because of the comment, as it says"
+    )
+
+
+EVENTS: tuple[type[DomainEvent], ...] = (CommentMade, CommentChanged, CommentAnswered)
 
 
 class AddComment(Command):
@@ -84,6 +99,11 @@ def comment_command(event: CommentMade) -> AddComment:
     """The command that led to this event."""
     names = AddComment.model_fields.keys() - {"blobs", "actor"}
     return AddComment(actor=event.by, **{name: getattr(event, name) for name in names})
+
+
+def touched_by(events: Sequence[DomainEvent]) -> tuple[str, ...]:
+    """Returns the comments whose lines a turn has changed, as far as it mattered for what was recorded with its end."""
+    return tuple(each.comment_id for each in events if isinstance(each, CommentAnswered) and each.answer == "fixed")
 
 
 class CommentAnswer(Value):
@@ -121,7 +141,17 @@ class Comment(Value):
     at: str
     status: CommentStatus = "open"
     answers: tuple[CommentAnswer, ...] = ()
+    earlier_answers: int = Field(default=0, description="how many answers came before it was asked for last")
     newest_change: CommentChange | None = Field(default=None, description="what a person has said about it last")
+
+    @property
+    def newest_answers(self) -> tuple[CommentAnswer, ...]:
+        """Returns the answers since it was asked for last."""
+        return self.answers[self.earlier_answers :]
+
+    def asked_for(self) -> Self:
+        """Returns the comment as part of a new request: what was answered before does not settle it."""
+        return self.changed(status="open", earlier_answers=len(self.answers))
 
 
 class CommentPlace(Value):
@@ -165,12 +195,23 @@ class Comments:
     def newest_id(self) -> str:
         return f"c{len(self)}"
 
-    def after(self, event: CommentMade | CommentChanged) -> Self:
+    def after(self, event: CommentMade | CommentChanged | CommentAnswered) -> Self:
         """The comments after one more event."""
         match event:
             case CommentMade():
                 comment = Comment(**dict(event))
             case CommentChanged():
                 change = CommentChange(status=event.status, reason=event.reason, by=event.by, at=event.at)
-                comment = self.by_id[event.comment_id].changed(status=event.status, newest_change=change)
+                before = self.by_id[event.comment_id]
+                before = before.asked_for() if event.status == "open" else before
+                comment = before.changed(status=event.status, newest_change=change)
+            case CommentAnswered():
+                answer = CommentAnswer(**{name: getattr(event, name) for name in CommentAnswer.model_fields})
+                before = self.by_id[event.comment_id]
+                comment = before.changed(status=event.answer, answers=(*before.answers, answer))
         return type(self)(by_id={**self.by_id, comment.comment_id: comment})
+
+    def asked_for(self, names: Collection[str]) -> Self:
+        """Returns the comments, where a request asks for those of these names."""
+        again = {name: self.by_id[name].asked_for() for name in names if name in self.by_id}
+        return type(self)(by_id={**self.by_id, **again}) if again else self

@@ -8,7 +8,7 @@ from typing import Any
 from domain.session.activity import ActivityRecorded
 from domain.session.attendance import SessionUnattended, absence_command
 from domain.session.children import ChildClosed, CloseChild
-from domain.session.comments import ChangeComment, CommentChanged, CommentMade, comment_command
+from domain.session.comments import ChangeComment, CommentChanged, CommentMade, comment_command, touched_by
 from domain.session.forks import (
     RECAST,
     Diverge,
@@ -139,7 +139,7 @@ def shared_command(events: Sequence[DomainEvent], session: Session | None) -> Co
         case (TurnAnswered() | TurnFailed() | TurnAttemptFailed()) as event if (
             session and session.turn(event.turn_id).work == "ask"
         ):
-            return _reply(event, session)
+            return _reply(event, session).changed(touched_comments=touched_by(events))
         case TurnCancelled(reason="deadline" | "expired") as event:
             return ExpireTurn(turn_id=event.turn_id)
         case PermissionRequested() as event:

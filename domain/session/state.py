@@ -20,7 +20,7 @@ from domain.session.attempts import (
     with_words,
 )
 from domain.session.children import ChildClosed, ChildRequested, OpenChild
-from domain.session.comments import CommentChanged, CommentMade, Comments
+from domain.session.comments import CommentAnswered, CommentChanged, CommentMade, Comments
 from domain.session.forks import Reuse, SessionDiverged, SessionForked, SessionReleased
 from domain.session.landing import (
     LANDABLE,
@@ -317,13 +317,14 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
                 state.remembered = state.remembered | {subject: event.decision}
             state.questions = questions_after(state.questions, event, at)
             state.asking_since = (state.asking_since or at) if state.questions else None
-        case CommentMade() | CommentChanged():
+        case CommentMade() | CommentChanged() | CommentAnswered():
             state.comments = state.comments.after(event)
         case AgentSessionsCleared():
             state.agent_sessions = {}
         case RevisionRequested():
             revision = Revision(event.revision_id, event.text, event.comments, event.by, at)
             state.revisions = (*state.revisions, revision)
+            state.comments = state.comments.asked_for(event.comments)
         case LandingRequested():
             state.landing, state.unlanded = event, None
         case WorkLanded():

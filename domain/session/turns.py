@@ -210,6 +210,9 @@ class RecordReply(RecordTurn):
     activity: ActivitySummary | None = Field(default=None, description="what the attempt did, where anything is known")
     changes: WorkspaceChanges | None = None
     reviewed: ReviewedLines | None = None
+    touched_comments: tuple[str, ...] = Field(
+        default=(), description="the comments that it was given whose lines it has changed"
+    )
 
 
 class RecordPackage(RecordTurn):

@@ -102,6 +102,7 @@ _VARIANTS: Final[Mapping[str, Callable[[Data], str]]] = {
     "session.child_requested": lambda data: str(data.get("childKind", "review")),
     "session.child_closed": lambda data: str(data.get("by", "person")),
     "session.commented": lambda data: "lines" if data.get("line") else "file" if data.get("path") else "",
+    "session.comment_answered": lambda data: str(data.get("answer")),
     "session.comment_changed": lambda data: str(data.get("status")),
     "delivery.baseline_recorded": _baseline,
     "session.unattended": lambda data: str(data.get("why")),

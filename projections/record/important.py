@@ -28,7 +28,7 @@ IMPORTANT: Final = frozenset(
                 ),
                 *("no_progress", "review_approved", "review_blocking_detected", "review_held", "fix_requested"),
                 *("scope_requested", "scope_decided", "scope_exceeded", "budget_exhausted", "budget_extended"),
-                *("retried", "revision_begun", "session_finished"),
+                *("comments_unchanged", "retried", "revision_begun", "session_finished"),
             )
         ),
         *(
@@ -45,7 +45,7 @@ IMPORTANT: Final = frozenset(
         *("turn.permission_requested", "turn.permission_decided", "turn.permission_withdrawn"),
         *("session.child_closed", "session.forked", "session.diverged", "session.landed", "session.sent_back"),
         *("session.landing_not_tried", "session.revision_requested", "session.commented", "session.comment_changed"),
-        *("session.text_redacted", "session.unattended", "decision.voted"),
+        *("session.comment_answered", "session.text_redacted", "session.unattended", "decision.voted"),
         *("channel.message_rejected", "channel.message_unclear"),
     }
 )

@@ -268,6 +268,8 @@ _COMPUTED: Final[Mapping[str, Callable[[Places], str]]] = {
     "remedy": _remedy,
     "person": lambda places: str(places.data.get("by") or "").removeprefix("person:"),
     "at_lines": _at_lines,
+    "said": lambda places: _after_colon(places.data.get("words")),
+    "left": lambda places: ", ".join(map(str, places.data.get("comments") or ())),
     "retry": lambda places: f"{str(places.data.get('retryAt') or '')[11:19]} UTC",
     "fallback": lambda places: str(places.data.get("fallbackAgent") or ""),
     "remembered": lambda places: places.say("remembered") if places.data.get("remember") else "",

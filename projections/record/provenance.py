@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from domain.delivery.events import (
+    CommentsUnchanged,
     FixRequested,
     ReviewApproved,
     ReviewBlockingDetected,
@@ -100,7 +101,7 @@ class _Reader:
                 )
             case FixRequested():
                 self.findings = (NamedFinding(recorded.version, _first_line(self.whole(event.feedback)), ""),)
-            case ValidationFailed():
+            case ValidationFailed() | CommentsUnchanged():
                 self.findings = ()
             case _:
                 pass

@@ -24,6 +24,7 @@ _WHY: Final = {
     "agent_failed": "An agent failed.",
     "no_change": "Nothing was changed.",
     "validation_failed": "The validation fails with the changes.",
+    "comments_unchanged": "Comments were left as they were.",
     "no_progress": "The last iterations made no progress.",
     "outside_scope": "Files outside the scope were changed; a person decides.",
     "scope_checkpoint": "Files outside the scope were changed; continuing permits these changes.",

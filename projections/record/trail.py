@@ -20,7 +20,7 @@ _BAD: Final = frozenset(
         *("review_blocking_detected", "validation_failed", "no_progress", "scope_exceeded", "phase_failed"),
         *("budget_exhausted", "partial_reached", "agent_failed", "attempt_failed", "failed", "plan_refused"),
         *("verdict_refused", "verdict_unreadable", "verdict_overturned", "sent_back", "activity_recorded"),
-        "landing_not_tried",
+        *("landing_not_tried", "comments_unchanged"),
         *("flaky_seen", "baseline_recorded", "work_reported", "phase_completed", "result_published"),
     }
 )

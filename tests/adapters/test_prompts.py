@@ -186,14 +186,15 @@ SUBTASKS = {
     ]
 }
 VERDICT = {"verdicts": [{"agent": "", "pass": False, "feedback": ""}], "allDone": False}
+ANSWERS = {"comments": [{"id": "", "answer": "", "words": "", "changed": [""]}]}
 SHAPES: dict[str, list[dict[str, Any]]] = {
     "plan": [DIRECT, SUBTASKS],
     "plan_repair": [DIRECT, SUBTASKS],
-    "work": [{"phases_completed": [0]}],
+    "work": [{"phases_completed": [0]}, ANSWERS],
     "verdict": [VERDICT],
     "verdict_repair": [VERDICT],
-    "direct": [SUBTASKS],
-    "fix": [],
+    "direct": [ANSWERS, SUBTASKS],
+    "fix": [ANSWERS],
     "revise_plan": [SUBTASKS],
     "critique": [REVIEW],
     "rebuttal": [REVIEW],
@@ -204,7 +205,7 @@ SHAPES: dict[str, list[dict[str, Any]]] = {
     "delivery_plan": [{"goals": [""], "modules": [""], "checklist": [""], "files": [""]}],
     "architecture": [{"modules": [""]}],
     "design": [{"checklist": [""]}],
-    "implementation": [{"changes": [{"path": "", "content": ""}]}],
+    "implementation": [ANSWERS, {"changes": [{"path": "", "content": ""}]}],
     "review_artifact": [{"blockingIssues": [ISSUE], "nonBlockingIssues": [ISSUE], "score": 0, "fixPlan": [""]}],
 }
 
@@ -505,8 +506,8 @@ def test_each_mode_begins_with_its_heading() -> None:
 
 LEFT_OUT = [
     frozenset(each)
-    for number in range(6)
-    for each in combinations(("planning", "architecture", "design", "review", "revision"), number)
+    for number in range(7)
+    for each in combinations(("planning", "architecture", "design", "review", "revision", "comments"), number)
 ]
 MAKERS = {
     "planning": ("plan", "goals"),

@@ -1,14 +1,17 @@
 """Scenes of the golden logs: people want changes in results, and in work that is under way."""
 
+import json
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from domain.delivery.chart import NEEDED
 from domain.delivery.commands import CancelDelivery
+from domain.session.comments import AddComment
 from domain.session.revisions import ReviseSession
 from domain.values.base import Text
-from tests.golden.happenings import PREPARED
+from tests.golden.happenings import HEAD, PREPARED, changes
 from tests.golden.scenes import validated
+from tests.projections.given import APPROVING
 from tests.projections.stage import Stage, plan, subtask, verdicts
 
 
@@ -35,6 +38,52 @@ def revised(stage: Stage) -> None:
     stage.answers("orchestration-revised", verdicts(Backend=True, all_done=True))
 
 
+def answered(stage: Stage) -> None:
+    """Comments that agents answer, leave as they were, and deal with in the end: in a delivery that a reviewer judges,
+    in a run, and in a direct answer."""
+    name = "delivery-answered"
+    stage.delivers(name, phases=(*NEEDED, "review"))
+    stage.answers(name, "Written.", prepared=PREPARED, tree=HEAD, **changes("src/a.py"))
+    validated(stage, name)
+    stage.answers(name, APPROVING)
+    for number in (1, 2, 3):
+        lines: dict[str, Any] = {"path": "src/a.py", "line": number, "end_line": number, "quote": ("x",)}
+        stage.do(name, AddComment(text=f"Comment {number}.", head=HEAD, actor="person:ann", **lines))
+    stage.do(name, wants(""))
+    stage.answers(name, _says(c1="fixed", c2="fixed"), touched_comments=("c1",), base=HEAD)
+    validated(stage, name)
+    stage.answers(name, APPROVING)
+    stage.answers(name, _says(c2="declined", c3="answered"), base=HEAD)
+    validated(stage, name)
+    stage.answers(name, json.dumps(json.loads(APPROVING) | {"blockingIssues": [_OBJECTION]}))
+    stage.answers(name, _says(c2="fixed"), touched_comments=("c2",), base=HEAD)
+    validated(stage, name)
+    stage.answers(name, APPROVING)
+    run = "orchestration-answers"
+    stage.orchestrates(run)
+    for words in (plan(subtask(start_phase=3, end_phase=3)), "Built.", verdicts(Backend=True, all_done=True)):
+        stage.answers(run, words)
+    stage.do(run, AddComment(text="And a test.", actor="person:ann"))
+    stage.do(run, wants("", add_rounds=3))
+    for words in ("Built.", verdicts(Backend=True), _says(c1="answered"), verdicts(Backend=True)):
+        stage.answers(run, words)
+    direct = "orchestration-direct"
+    stage.orchestrates(direct, triage="direct")
+    stage.answers(direct, "It is done.", tree=HEAD, **changes("src/a.py"))
+    stage.do(direct, AddComment(text="And a test.", actor="person:ann"))
+    stage.do(direct, wants(""))
+    for words in ("Done.", "Done."):
+        stage.answers(direct, words, base=HEAD)
+
+
+_OBJECTION: Final = {"id": "c2", "title": "Not right", "detail": "It is wrong as it is."}
+
+
+def _says(**answers: str) -> str:
+    said = [{"id": name, "answer": answer, "words": "Because."} for name, answer in answers.items()]
+    return f"Done.\n{json.dumps({'comments': said})}"
+
+
 def wants(words: str, **amounts: int) -> ReviseSession:
     text, blobs = Text.of(words)
     return ReviseSession(text=text, blobs=blobs, actor="person:ann", **amounts)
@@ -46,4 +95,4 @@ def _works(stage: Stage, name: str, *, prepared: bool = False) -> None:
     validated(stage, name)
 
 
-SCENES: Final[dict[str, Callable[[Stage], None]]] = {"revised": revised}
+SCENES: Final[dict[str, Callable[[Stage], None]]] = {"revised": revised, "answered": answered}

@@ -4,7 +4,7 @@ A file is `NAME[.STRATEGY].LANGUAGE.md`: a front matter block with the `version`
 `{{task}}`. Texts of users and other agents are in `<material name="…">` blocks, which they cannot close. Headings are
 those of the designs (S1, S2; behaviour §1.7–1.9, §2.6). `{{#review}}…{{/review}}` is left out of the prompts of a
 delivery without that phase, `{{^review}}…{{/review}}` of those with it; likewise `{{#revision}}…{{/revision}}` where no
-person has asked for changes.
+person has asked for changes, and `{{#comments}}…{{/comments}}` where they have made no comments.
 Once released, a changed text gets the next version number.
 """
 

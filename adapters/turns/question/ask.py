@@ -25,7 +25,7 @@ from adapters.turns.job import Job, RenderedPrompt
 from adapters.turns.live import Live, RunningAttempt
 from adapters.turns.question.permissions import Questions
 from adapters.turns.question.prompt import judged_place, prompt_of, recorded_prompt
-from adapters.turns.question.revisions import comments_in, places_of_comments
+from adapters.turns.question.revisions import comments_in, places_of_comments, touched_comments
 from adapters.turns.question.shown_changes import NO_CHANGES, changes_of
 from adapters.turns.result.changes import NOTHING, keep, text
 from adapters.turns.result.secrets import secrets_of
@@ -174,7 +174,7 @@ class Asking:
 
     def _turn(self, job: Job, prompt: str, folder: Path | None) -> Turn:
         request, lease = job.request, job.lease
-        scenario = job.session.scenario
+        scenario, writes = job.session.scenario, request.access == "write"
         return Turn(
             turn_id=request.turn_id,
             session_id=job.session.id,
@@ -188,6 +188,7 @@ class Asking:
             ordinal=job.turn.ordinal,
             role_ordinal=job.turn.role_ordinal,
             limits=self._team.limits.of_a_turn(),
+            comments=tuple(each.comment_id for each in comments_in(request, job.session)) if writes else (),
             scenario=self._whole(scenario) if scenario is not None else None,
             reads=request.reads,
             expects=request.expects,
@@ -251,10 +252,12 @@ class Asking:
         """The command that records the reply, and what it changed in the working folder, if any."""
         failure = reply.failure or _wordless(reply, attempt)
         changes, secrets = NOTHING, secrets_of(self._team)
+        touched: tuple[str, ...] = ()
         if job.request.access == "write" and failure is None:
             try:
                 model = reply.model or self._model(job)
                 changes = keep(job, self._workspaces, reply, folder, model=model, secrets=secrets)
+                touched = touched_comments(job, self._workspaces, changes)
             except Unreadable as problem:
                 failure = Failure.of("unreadable", sentence_of(problem)).rewritten(secrets.scrub)
         activity, transcript = (attempt and attempt.activity()) or (None, ())
@@ -281,6 +284,7 @@ class Asking:
             tree=changes.tree,
             changes=changes.since_base,
             reviewed=rendered.reviewed,
+            touched_comments=touched,
             slot=job.slot,
             failure=failure,
             activity=activity,

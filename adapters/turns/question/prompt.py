@@ -8,7 +8,7 @@ from typing import Final
 from adapters.agents.prompts import catalogue as prompts
 from adapters.agents.prompts import context, phases
 from adapters.turns.job import RenderedPrompt
-from adapters.turns.question.revisions import Places, revision_words
+from adapters.turns.question.revisions import COMMENTS, Places, comments_in, revision_words
 from adapters.turns.question.shown_changes import NO_CHANGES, ShownChanges
 from domain.discussion.findings import closed_rounds
 from domain.orchestration.assignment import assignments
@@ -51,7 +51,8 @@ def prompt_of(
     """The exact prompt. `changes` says what has changed so far, for those who judge it; `before` contains the earlier
     messages of the conversation, and `places` where the lines of comments are now."""
     name, _, strategy = request.prompt.partition("@")[0].partition(".")
-    without = session.passing if REVISION in request.context else session.passing | {REVISION}
+    parts = {REVISION: REVISION in request.context, COMMENTS: bool(comments_in(request, session))}
+    without = session.passing.union(part for part, is_there in parts.items() if not is_there)
     chosen = prompts.prompt(name, strategy=strategy or None, language=language, without=without)
     rounds = {place: each for place, text in request.context.items() if (each := closed_rounds(session, text))}
     words = material(request, whole=whole, changes=changes.text, before=before, besides=rounds)

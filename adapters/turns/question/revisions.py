@@ -6,9 +6,10 @@ from typing import Final
 from adapters.agents.prompts.catalogue import checked
 from adapters.turns.folder import workspace_of
 from adapters.turns.job import Job
+from adapters.turns.result.changes import Changes
 from adapters.workspace import Workspaces
-from adapters.workspace.comment_lines import whereabouts_of
-from domain.session.comments import Comment, Whereabouts
+from adapters.workspace.comment_lines import TurnStates, touched_in, whereabouts_of
+from domain.session.comments import Comment, CommentAnswer, Whereabouts
 from domain.session.past_commands import Whole
 from domain.session.revisions import REVISION, Revision, named_in
 from domain.session.state import Session
@@ -18,6 +19,8 @@ from domain.values.words import Language
 
 Places = Mapping[str, Whereabouts]
 """Where the lines of comments are now, by the ids of the comments."""
+COMMENTS: Final = "comments"
+"""The passages of prompts for those who have to deal with comments."""
 _TEXTS: Final[Mapping[Language, Mapping[str, str]]] = {
     "en": {
         "head": "{by} asks for changes ({at}):",
@@ -29,6 +32,11 @@ _TEXTS: Final[Mapping[Language, Mapping[str, str]]] = {
         "gone": "Comment {id} of {by}, on lines of {path} that are not in the work any more:",
         "old": "Comment {id} of {by}, on lines of {path} before the work:",
         "insists": "{by} insists: {words}",
+        "fixed": "The agents' answer: fixed.",
+        "declined": "The agents' answer: declined.",
+        "answered": "The agents' answer: answered.",
+        "unchanged": "Not dealt with so far.",
+        "changed": "Changed: {paths}",
     },
     "ko": {
         "head": "{by} 님의 수정 요청 ({at}):",
@@ -40,6 +48,11 @@ _TEXTS: Final[Mapping[Language, Mapping[str, str]]] = {
         "gone": "의견 {id} ({by}), {path}에서 지금은 없어진 줄에 대해:",
         "old": "의견 {id} ({by}), 작업 전 {path}의 줄에 대해:",
         "insists": "{by} 님이 다시 요청했습니다: {words}",
+        "fixed": "에이전트의 답변: 반영했습니다.",
+        "declined": "에이전트의 답변: 받아들이지 않았습니다.",
+        "answered": "에이전트의 답변: 답했습니다.",
+        "unchanged": "아직 처리되지 않았습니다.",
+        "changed": "바꾼 파일: {paths}",
     },
 }
 
@@ -58,6 +71,16 @@ def places_of_comments(job: Job, workspaces: Workspaces) -> Places:
     if not comments:
         return {}
     return whereabouts_of((workspace_of(job, workspaces).home / "repo.git",), job.session, comments)
+
+
+def touched_comments(job: Job, workspaces: Workspaces, changes: Changes) -> tuple[str, ...]:
+    """Returns the comments that the job names whose lines its changes have touched. Blocks."""
+    comments = comments_in(job.request, job.session)
+    if not comments or changes.tree is None:
+        return ()
+    workspace = workspace_of(job, workspaces)
+    turn = TurnStates(job.session.tree or workspace.base(), changes.tree, changes.files)
+    return touched_in((workspace.home / "repo.git",), job.session, comments, turn)
 
 
 def revision_words(request: TurnRequested, session: Session, *, whole: Whole, language: str, places: Places) -> str:
@@ -93,10 +116,18 @@ def _comment(comment: Comment, place: Whereabouts | None, texts: Mapping[str, st
         kind = "line" if now.line == now.end_line else "lines"
         fields |= {"first": str(now.line), "last": str(now.end_line)}
     lines = [texts[kind].format(**fields), *(f"> {line}" for line in comment.quote), comment.text]
+    lines += [_answer(answer, texts) for answer in comment.newest_answers]
     change = comment.newest_change
     if change is not None and change.status == "open" and change.reason:
         lines.append(texts["insists"].format(by=_name(change.by, texts), words=change.reason))
     return "\n".join(lines)
+
+
+def _answer(answer: CommentAnswer, texts: Mapping[str, str]) -> str:
+    """Returns what was said to it, or that nothing was."""
+    paths = ", ".join(answer.changed_paths)
+    parts = (texts[answer.answer], answer.words, texts["changed"].format(paths=paths) if paths else "")
+    return " ".join(filter(None, parts))
 
 
 def _name(actor: str, texts: Mapping[str, str]) -> str:

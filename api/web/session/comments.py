@@ -13,6 +13,8 @@ from domain.session.comments import Comment, CommentSide
 LineKey = tuple[str, CommentSide, int]
 _SAYS: Final = {"open": ("resolved", "withdrawn"), "resolved": ("open", "withdrawn")}
 """What a person may say of a comment, by how it stands."""
+_PATHS: Final = 10
+"""How many of the paths that an answer names are shown."""
 
 
 @dataclass
@@ -79,7 +81,13 @@ def _row(context: PanelContext, comment: Comment) -> dict[str, Any]:
         "quote": comment.quote if at is None or (whereabouts and whereabouts.outdated) else (),
         "outdated": bool(whereabouts and whereabouts.outdated),
         "answers": [
-            {"answer": each.answer, "words": cut(each.words, LONG), "turn": each.turn_id} for each in comment.answers
+            {
+                "answer": each.answer,
+                "words": cut(each.words, LONG),
+                "turn": each.turn_id.rpartition(".")[2],
+                "changed": [cut(path, LONG) for path in each.changed_paths[:_PATHS]],
+            }
+            for each in comment.answers
         ],
     }
 

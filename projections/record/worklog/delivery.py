@@ -11,6 +11,7 @@ from domain.delivery.events import (
     BranchPublished,
     BudgetExhausted,
     BudgetExtended,
+    CommentsUnchanged,
     DeliveryEvent,
     DeliveryStarted,
     DeliveryTransition,
@@ -200,6 +201,8 @@ def _outcome(event: DeliveryEvent) -> Iterator[Row]:
                 "log",
                 point(mark("outside_decided", name("choice", event.decision), cell(event.by)), "\n".join(event.paths)),
             )
+        case CommentsUnchanged():
+            yield "log", point(mark("comments_left"), ", ".join(event.comments))
         case FixRequested():
             yield "log", point(mark("fix_wanted"), event.feedback.head)
         case SessionFinished():

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from domain.session.children import ChildClosed, ChildRequested
-from domain.session.comments import CommentChanged, CommentMade
+from domain.session.comments import CommentAnswered, CommentChanged, CommentMade
 from domain.session.forks import SessionForked
 from domain.session.permissions import PermissionDecided, PermissionRequested
 from domain.session.record import Recorded
@@ -180,10 +180,13 @@ def permissions(event: DomainEvent) -> Iterator[Row]:
 
 
 def comments(event: DomainEvent) -> Iterator[Row]:
-    """A person's comment is an entry of its own; what a person says of it later belongs to it."""
+    """A person's comment is an entry of its own; what agents answer, and a person says of it later, belongs to it."""
     match event:
         case CommentMade():
             yield f"{COMMENT}{event.comment_id}", "\n".join(_comment(event))
+        case CommentAnswered():
+            words = mark(f"comment_{event.answer}", cell(event.turn_id))
+            yield f"{COMMENT}{event.comment_id}", point(words, event.words) if event.words.strip() else f"- {words}"
         case CommentChanged():
             words = mark(f"comment_{event.status}", _person(event.by))
             yield f"{COMMENT}{event.comment_id}", point(words, event.reason) if event.reason else f"- {words}"
