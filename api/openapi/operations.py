@@ -11,7 +11,7 @@ from api.routes.policies import lab
 from api.routes.policies.endpoints import POLICIES
 from api.routes.turns import HeldTurn, TurnOffer
 from projections import reports
-from projections.views import blame, comments, diff, past, record, sessions, turns
+from projections.views import blame, comments, diff, findings, past, record, sessions, turns
 
 _events = partial(Operation, answer="EventPage", stream=True, refuses=(429,))
 
@@ -120,6 +120,14 @@ OPERATIONS: dict[str, Operation] = {
         "there, who is asked, in which role, and how the recorded answer begins. At most 200 rows or `limit`; go on "
         "with the last version as `after`.",
         answer=past.Cuts,
+    ),
+    "list_findings": Operation(
+        tag="Sessions",
+        summary="What reviewers, judges and people have found, one row each with its life",
+        description="Blocking issues, remarks, verdicts, points of reviews and debates, and people's comments. Reports "
+        "about the same thing are one row (`findings@1`), with where it comes from, how much it weighs and how it "
+        "stands. `recommendation` says whether another round is worth it; it is only shown and steers nothing.",
+        answer=findings.FindingsView,
     ),
     "list_conversations": Operation("Messages", "Conversations, newest first", answer=sessions.ConversationPage),
     "show_conversation": Operation(

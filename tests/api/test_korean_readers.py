@@ -104,7 +104,7 @@ def read(client: TestClient) -> Iterator[tuple[str, set[str]]]:
             data = recorded.event.model_dump(mode="json", by_alias=True)
             yield recorded.event_id, bare(describe(recorded.event.TOPIC, data, "ko"))
     ids = [name for name in store.rows.streams() if kind_of(name) in KINDS]
-    tabs = ("overview", "changes", "discussion", "worklog")
+    tabs = ("overview", "changes", "findings", "worklog")
     pages = ["/", "/decisions", *(f"/sessions/{name}/why" for name in ids)]
     pages += [f"/sessions/{name}?tab={tab}" for name in ids for tab in tabs]
     for page in pages:

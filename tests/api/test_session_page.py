@@ -407,12 +407,12 @@ def test_every_turn_shows_prompt_answer_and_changes(client: TestClient) -> None:
     listed = re.findall(rf'href="/sessions/{session_id}/turns/([^"?]+)"', html)
     assert set(listed) == {turn["turnId"] for turn in asked}
     counts = dict(re.findall(r'data-count="(\w+)">(\d*)<', html))
-    assert counts == {"turns": str(len(asked)), "changes": "1", "discussion": "2"}
+    assert counts == {"turns": str(len(asked)), "changes": "1", "findings": "1"}
     assert at(client, session_id)["counts"] == {name: int(number) for name, number in counts.items()}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("tab", ["turns", "changes", "discussion", "worklog"])
+@pytest.mark.parametrize("tab", ["turns", "changes", "findings", "worklog"])
 def test_every_tab_is_the_same_live_and_as_of_its_event(client: TestClient, kind: str, tab: str) -> None:
     session_id = SCENES[kind](client)
     live = at(client, session_id, tab=tab)

@@ -39,7 +39,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 CHIEF = (
     *("home", "inbox", "form of a delivery", "report: costs", "delivery without budget", "review that waits"),
     *("replay of a delivery", "comparison", "conversation", "tab turns", "tab changes", "lab", "turn that asks"),
-    *("orchestration at its checkpoint", "tab worklog of a review", "tab discussion of a debate"),
+    *("orchestration at its checkpoint", "tab worklog of a review", "tab findings of a debate"),
 )
 """Pages that together have nearly everything the others have."""
 SLOW: dict[str, Any] = {"planner": [{"text": "A plan.", "delayMs": 600_000}]}
@@ -84,8 +84,8 @@ def pages(server: Server) -> dict[str, str]:
             "turn that asks": f"{result['delivery that asks']}/turns/{sessions['delivery that asks']}.t1",
             "changes with their file": result["delivery that succeeded"] + "?tab=changes&file=src/login.py",
             "tab worklog of a review": result["review that waits"] + "?tab=worklog",
-            "tab discussion": result["delivery under review"] + "?tab=discussion",
-            "tab discussion of a debate": result["debate that waits"] + "?tab=discussion",
+            "tab findings": result["delivery under review"] + "?tab=findings",
+            "tab findings of a debate": result["debate that waits"] + "?tab=findings",
             "replay of turns": result["delivery that succeeded"] + "?tab=turns&at=11",
             "new conversation": "/chat",
             "conversation": "/chat/axe",

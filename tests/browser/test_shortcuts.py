@@ -75,7 +75,7 @@ def test_the_history_is_walked_and_played(site: Browsing, server: Server) -> Non
     kept = page.evaluate("history.length")
     page.keyboard.press("l")
     assert page.evaluate("history.length") == kept, "no position twice in the history of the browser"
-    for number, tab in enumerate(("turns", "changes", "discussion", "worklog"), start=2):
+    for number, tab in enumerate(("turns", "changes", "findings", "worklog"), start=2):
         page.keyboard.press(str(number))
         expect(page).to_have_url(f"{site.url}/sessions/{session_id}?tab={tab}")
         live(page, "finished")

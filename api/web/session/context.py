@@ -68,17 +68,24 @@ class PanelContext:
         return [mark.version for mark in upto(marks, self.version)]
 
     def counts(self) -> dict[str, int]:
-        """The numbers on the tabs: turns, changed files, rounds of a discussion or reviews of work; none where
-        nothing.
-        """
+        """The numbers on the tabs: turns, changed files, what was found; none where nothing."""
         turns = [entry for entry in self.record.turns.values() if entry.version <= self.version]
-        talks = self.session.rounds if isinstance(self.session, Discussion) else self.past(self.trail.outcomes)
         numbers = {
             "turns": sum(entry.work != "wait" for entry in turns),
             "changes": len((self.it.get("result") or {}).get("files") or ()),
-            "discussion": len(talks),
+            "findings": self._number_of_findings(),
         }
         return {tab: number for tab, number in numbers.items() if number}
+
+    def _number_of_findings(self) -> int:
+        """Different points that block, as they were worded, and people's comments."""
+        points = {title for mark in self.past(self.trail.outcomes) for title, _ in mark.issues}
+        verdicts = [mark for mark in self.past(self.trail.verdicts) if not mark.passed and mark.by != "nobody"]
+        points |= {f"{mark.place}:{mark.phases[:1]}" for mark in verdicts}
+        if isinstance(self.session, Discussion):
+            points |= set(self.session.dissent)
+        comments = [each for each in self.session.comments.all if each.status != "withdrawn"]
+        return len(points) + len(comments)
 
     def worded(self, text: str | None) -> str:
         """A recorded text, in the reader's language where it is a sentence of Hansard."""

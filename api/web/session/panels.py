@@ -22,6 +22,7 @@ from api.web.session import (
     diagram,
     discussion,
     failure,
+    findings,
     gantt,
     overview,
     status,
@@ -43,7 +44,9 @@ ALL: Final = ("delivery", "orchestration", "review", "debate")
 TALKS: Final = ("review", "debate")
 
 Build = Callable[[PanelContext], dict[str, Any]]
-TABS: Final = ("overview", "turns", "changes", "discussion", "worklog")
+TABS: Final = ("overview", "turns", "changes", "findings", "worklog")
+OLD_TABS: Final = {"discussion": "findings"}
+"""Where the addresses of earlier tabs lead."""
 
 
 class Panel(NamedTuple):
@@ -81,10 +84,11 @@ PANELS: Final = (
     Panel("turns", turns.turns, tab="turns"),
     Panel("changes", changes.changes, tab="changes"),
     Panel("artifacts", artifacts.artifacts, ("delivery",), tab="changes"),
-    Panel("decision", status.decision, tab="discussion"),
-    Panel("discussion", discussion.discussion, TALKS, tab="discussion"),
-    Panel("reviews", work.reviews, ("delivery",), tab="discussion"),
-    Panel("family", work.family, tab="discussion"),
+    Panel("decision", status.decision, tab="findings"),
+    Panel("findings", findings.findings, tab="findings"),
+    Panel("discussion", discussion.discussion, TALKS, tab="findings"),
+    Panel("reviews", work.reviews, ("delivery",), tab="findings"),
+    Panel("family", work.family, tab="findings"),
     Panel("worklog", work.worklog, tab="worklog"),
 )
 

@@ -23,7 +23,7 @@ from api.web.session.context import badge_of
 from api.web.session.failure import cause_of
 from api.web.session.history import Wanted, around, following, newest, strip
 from api.web.session.listing import listed_of, one_row, remembering, rows_of, wanted_of, window_of
-from api.web.session.panels import TABS, Panels, Selection
+from api.web.session.panels import OLD_TABS, TABS, Panels, Selection
 from api.web.session.reading import as_of, gallery, reading, words_of
 from domain.discussion.state import Discussion
 from domain.kinds import is_over
@@ -132,6 +132,7 @@ def _view(request: Request) -> Selection:
     """The tab, and the turn that the address names: in its path, or as what a tab is filtered by."""
     turn = str(request.path_params.get("turn") or request.query_params.get("turnId") or "")
     tab = "turns" if "turn" in request.path_params else request.query_params.get("tab", "") or TABS[0]
+    tab = OLD_TABS.get(tab, tab)
     if tab not in TABS:
         raise of_field("tab", Sentence("not_one_of", choices=list(TABS)))
     if tab != "changes":

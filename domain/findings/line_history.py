@@ -1,0 +1,276 @@
+"""Which line is which through all patches of a session: moved, replaced (the replacement inherits), gone, renamed.
+
+A line of the base has no author; every other one has the change that wrote it first. What a patch does not mention only
+moves up or down. Which removed line an added one replaces is what `domain/provenance/line_places` says, else the order.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from domain.provenance.line_places import FileLines, LinePlace, places_of
+from domain.provenance.patches import HunkLine, PatchHunk, hunks, names_of
+
+_ENDLESS: Final = 2**31
+"""More lines than a file has: of the base only the order is known."""
+MOST_COMPARED: Final = 2_000
+"""Lines of a patch up to which moved ones are looked for; in a longer one, replaced lines are paired by their order."""
+
+
+class NamedLines(NamedTuple):
+    """Consecutive lines with consecutive names. `author` is the change that wrote them first, 0 for the base; `changed`
+    the last one that touched them."""
+
+    name: int
+    length: int
+    author: int = 0
+    changed: int = 0
+
+
+class KnownLine(NamedTuple):
+    """A line: what identifies it, who wrote it first, and when it was changed last."""
+
+    name: int
+    author: int
+    changed: int
+
+
+class ChangedFiles(NamedTuple):
+    """What a patch did: the files that it touched by their new names, and what became of old names; the texts of lines
+    that it removed and added, by file."""
+
+    touched: frozenset[str]
+    renamed: dict[str, str]
+    removed: dict[str, list[str]]
+    added: dict[str, list[str]]
+
+
+@dataclass
+class LineHistory:
+    """The lines of all files that patches or findings have named so far."""
+
+    files: dict[str, tuple[NamedLines, ...]] = field(default_factory=dict)
+    touched: dict[str, int] = field(default_factory=dict)
+    """The first change that touched each file."""
+    _names: int = 1
+
+    def at(self, path: str, number: int) -> KnownLine | None:
+        """The line with this number; None past the end of a file that the session wrote."""
+        left = number - 1
+        for run in self._file(path):
+            if left < run.length:
+                return KnownLine(run.name + left, run.author, run.changed)
+            left -= run.length
+        return None
+
+    def number_of(self, path: str, name: int) -> int | None:
+        """Where in this file the line is now; None if it is not there."""
+        number = 1
+        for run in self.files.get(path, ()):
+            if run.name <= name < run.name + run.length:
+                return number + name - run.name
+            number += run.length
+        return None
+
+    def find(self, name: int) -> tuple[str, int] | None:
+        """The file and the place of a line that has left its file."""
+        for path in self.files:
+            if (number := self.number_of(path, name)) is not None:
+                return path, number
+        return None
+
+    def _file(self, path: str) -> tuple[NamedLines, ...]:
+        if path not in self.files:
+            self.files[path] = (NamedLines(self._fresh(_ENDLESS), _ENDLESS),)
+        return self.files[path]
+
+    def _fresh(self, count: int) -> int:
+        name, self._names = self._names, self._names + count
+        return name
+
+    def apply(self, patch: str, version: int) -> ChangedFiles:
+        """Follow every line through one more patch."""
+        sections = list(_sections(patch))
+        before = {each.old: self._file(each.old) for each in sections if each.old}
+        heirs = _heirs(sections)
+        made = {}
+        for section in sections:
+            if section.old and section.old != section.new:
+                self.files.pop(section.old, None)
+            made[section.new or section.old] = self._changed(section, before, heirs, version)
+        self.files |= made
+        for path in made:
+            self.touched.setdefault(path, version)
+        for section in sections:
+            if section.old in self.touched and section.new:
+                self.touched[section.new] = min(self.touched[section.new], self.touched[section.old])
+        return ChangedFiles(
+            touched=frozenset(made),
+            renamed={each.old: each.new for each in sections if each.old and each.new and each.old != each.new},
+            removed={each.old: each.texts("-") for each in sections if each.old},
+            added={each.new: each.texts("+") for each in sections if each.new},
+        )
+
+    def _changed(
+        self, section: "_Section", before: dict[str, tuple[NamedLines, ...]], heirs: "_Heirs", version: int
+    ) -> tuple[NamedLines, ...]:
+        if not section.new:
+            return ()
+        old = before.get(section.old, ())
+        runs: list[NamedLines] = []
+        cursor, place = 1, 0
+        for block in section.blocks:
+            runs += _slice(old, cursor, block.old)
+            for number in range(len(block.added)):
+                heir = heirs.get((section.new, place + number))
+                inherited = _slice(before[heir[0]], heir[1], heir[1] + 1) if heir else []
+                if inherited:
+                    runs.append(inherited[0]._replace(changed=version))
+                else:
+                    runs.append(NamedLines(self._fresh(1), 1, version, version))
+            cursor, place = block.old + len(block.removed), place + len(block.added)
+        runs += _slice(old, cursor, _ENDLESS)
+        return tuple(_joined(runs))
+
+
+class _Block(NamedTuple):
+    """Lines that take the place of others; `old` is the number of the first removed line, or of the one after."""
+
+    old: int
+    removed: tuple[str, ...]
+    added: tuple[str, ...]
+
+
+class _Section(NamedTuple):
+    """A file's part of a patch; an empty name where the file is not there before or after."""
+
+    old: str
+    new: str
+    blocks: tuple[_Block, ...]
+
+    def texts(self, sign: str) -> list[str]:
+        return [text for block in self.blocks for text in (block.removed if sign == "-" else block.added)]
+
+
+_END: Final = HunkLine(" ", "", 0)
+
+_Heirs = dict[tuple[str, int], tuple[str, int]]
+"""By file and place among its added lines: the file and the number of the removed line that it replaces."""
+
+
+def _sections(patch: str) -> Iterator[_Section]:
+    lines = patch.split("\n")
+    starts = [at for at, line in enumerate(lines) if line.startswith("diff --git ")]
+    if not starts and patch.strip():
+        starts = [0]
+    for start, end in zip(starts, [*starts, len(lines)][1:], strict=True):
+        part = lines[start:end]
+        file_hunks = [hunk for hunk in hunks(part) if hunk.path]
+        head = part[: next((at for at, line in enumerate(part) if line.startswith("@@")), len(part))]
+        names = names_of(part[0]) or ((file_hunks[0].path, file_hunks[0].path) if file_hunks else None)
+        if names is None:
+            continue
+        old = "" if any(line.startswith(("new file mode", "--- /dev/null")) for line in head) else names[0]
+        new = "" if any(line.startswith(("deleted file mode", "+++ /dev/null")) for line in head) else names[1]
+        yield _Section(old, new, tuple(_blocks(file_hunks)))
+
+
+def _blocks(file_hunks: Sequence[PatchHunk]) -> Iterator[_Block]:
+    """The changed stretches of a file's hunks, between lines that stay."""
+    shift = 0
+    for hunk in file_hunks:
+        removed: list[str] = []
+        added: list[str] = []
+        number = 0
+        for line in (*hunk.lines, _END):
+            if line.sign == "-":
+                number = number or line.old
+                removed.append(line.text)
+            elif line.sign == "+":
+                number = number or line.number - shift
+                added.append(line.text)
+            elif removed or added:
+                yield _Block(number, tuple(removed), tuple(added))
+                shift += len(added) - len(removed)
+                number, removed, added = 0, [], []
+
+
+def _heirs(sections: Sequence[_Section]) -> _Heirs:
+    """Which added lines replace which removed ones: those that say the same, in this file or another, then in order."""
+    numbers = {each.old: _numbers(each) for each in sections if each.old}
+    heirs: _Heirs = {}
+    taken: set[tuple[str, int]] = set()
+    for section, place, target in _moves(sections):
+        source = (section.old, numbers[section.old][place])
+        if (target.path, target.number) not in heirs and source not in taken:
+            heirs[target.path, target.number] = source
+            taken.add(source)
+    for section in sections:
+        place = 0
+        for block in section.blocks if section.old and section.new else ():
+            free = [
+                (section.old, block.old + offset)
+                for offset in range(len(block.removed))
+                if (section.old, block.old + offset) not in taken
+            ]
+            open_places = [at for at in range(place, place + len(block.added)) if (section.new, at) not in heirs]
+            for at, source in zip(open_places, free, strict=False):
+                heirs[section.new, at] = source
+            place += len(block.added)
+    return heirs
+
+
+def _moves(sections: Sequence[_Section]) -> Iterator[tuple[_Section, int, LinePlace]]:
+    """Removed lines that stand elsewhere in the patch: the place of each among those that its file lost, and where."""
+    files = [FileLines(each.new or each.old, each.texts("-"), each.texts("+")) for each in sections]
+    total = sum(len(each.before) + len(each.after) for each in files)
+    if total > MOST_COMPARED:
+        return
+    for section, file in zip(sections, files, strict=True):
+        if not file.before or not section.old:
+            continue
+        others = [other for other in files if other is not file and other.after]
+        places = places_of(file, others)
+        for place, target in places.items():
+            yield section, place, target
+
+
+def _numbers(section: _Section) -> list[int]:
+    """The old numbers of the lines that a file lost."""
+    return [block.old + offset for block in section.blocks for offset in range(len(block.removed))]
+
+
+def _slice(runs: Sequence[NamedLines], first: int, past: int) -> list[NamedLines]:
+    """The lines from number `first` to the one before `past`."""
+    slices, number = [], 1
+    for run in runs:
+        low, high = max(first, number), min(past, number + run.length)
+        if low < high:
+            slices.append(run._replace(name=run.name + low - number, length=high - low))
+        number += run.length
+        if number >= past:
+            break
+    return slices
+
+
+def _joined(runs: Sequence[NamedLines]) -> Iterator[NamedLines]:
+    """The same lines in as few runs as possible."""
+    current: NamedLines | None = None
+    for run in runs:
+        if current and run == (current.name + current.length, run.length, current.author, current.changed):
+            current = current._replace(length=current.length + run.length)
+            continue
+        if current:
+            yield current
+        current = run
+    if current:
+        yield current
+
+
+def grouped(lines: dict[str, list[str]]) -> dict[str, set[str]]:
+    """The texts without blanks, by file."""
+    groups: dict[str, set[str]] = defaultdict(set)
+    for path, texts in lines.items():
+        groups[path] |= {"".join(text.split()) for text in texts}
+    return groups

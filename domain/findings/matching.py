@@ -1,0 +1,142 @@
+"""Whether a report is about a finding that is known: `same`, `maybe`, or `new`. One to one, the best pair first."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple
+
+from domain.findings.wording import Features
+
+Match = Literal["same", "maybe", "new"]
+
+SAME: Final = 5.0
+MAYBE: Final = 3.0
+NEAR: Final = 6
+"""Lines within which a report may be about the same."""
+_RARE: Final = 2
+"""Findings that name an identifier at most, so that it says something."""
+_FREQUENT: Final = 40
+"""Findings with a word from which on it leads to none of them."""
+_WORDS: Final = 3
+"""Words that a report has in common with a finding before the two are compared."""
+
+
+class Spot(NamedTuple):
+    """Where something is now: the file by its present name, the line's name if it is known, and its number."""
+
+    path: str
+    name: int | None = None
+    number: int | None = None
+
+
+NOWHERE: Final = Spot("")
+
+
+class Likeness(NamedTuple):
+    """A report or a finding: what it says, and where it is."""
+
+    features: Features
+    spot: Spot
+
+
+class MatchPair(NamedTuple):
+    """A report by its place among those of its look, and a finding by its number."""
+
+    score: float
+    report: int
+    finding: int
+
+
+def score(one: Likeness, other: Likeness, spread: Mapping[str, int]) -> float:
+    """How much says that both are about the same; `spread` counts the findings that name an identifier."""
+    if one.spot.path and other.spot.path and one.spot.path != other.spot.path:
+        return float("-inf")
+    a, b = one.features, other.features
+    if a.phrasing and a.phrasing == b.phrasing and one.spot.number == other.spot.number:
+        return SAME + MAYBE
+    total = _nearness(one.spot, other.spot)
+    names = a.names & b.names
+    rare = sum(spread.get(name, 0) <= _RARE for name in names)
+    total += 2.0 * min(rare, 2) + 0.7 * min(len(names) - rare, 2)
+    if a.symbol and a.symbol == b.symbol:
+        total += 0.8
+    if a.kind and b.kind:
+        total += 1.2 if a.kind == b.kind else -2.5
+    common = len(a.words & b.words)
+    if common:
+        total += 2.0 * common / min(len(a.words), len(b.words))
+    return total
+
+
+def _nearness(one: Spot, other: Spot) -> float:
+    if one.number is None or other.number is None or not one.path or not other.path:
+        return 0.0
+    distance = abs(one.number - other.number)
+    if distance == 0 or (one.name is not None and one.name == other.name):
+        return 3.0
+    return 1.5 * (NEAR + 1 - distance) / NEAR if distance <= NEAR else -1.5
+
+
+@dataclass
+class FindingIndex:
+    """The findings by what could make a report one of them, so that not every pair is compared."""
+
+    _names: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    _words: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    _phrasings: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    _lines: dict[tuple[str, int], list[int]] = field(default_factory=dict)
+    spread: dict[str, int] = field(default_factory=dict)
+
+    def add(self, number: int, features: Features) -> None:
+        for name in features.names:
+            self._names[name].append(number)
+            self.spread[name] = len(self._names[name])
+        for word in features.words:
+            self._words[word].append(number)
+        self._phrasings[features.phrasing].append(number)
+
+    def place(self, spots: Iterable[tuple[int, Spot]]) -> None:
+        """Where the findings are before the next look."""
+        self._lines = {}
+        for number, spot in spots:
+            if spot.path and spot.number is not None:
+                self._lines.setdefault((spot.path, spot.number // NEAR), []).append(number)
+
+    def candidates(self, report: Likeness) -> set[int]:
+        """The findings that the report may be about."""
+        features, spot = report
+        numbers_near: set[int] = {*self._phrasings.get(features.phrasing, ())}
+        if spot.path and spot.number is not None:
+            block = spot.number // NEAR
+            for each in (block - 1, block, block + 1):
+                numbers_near.update(self._lines.get((spot.path, each), ()))
+        for name in features.names:
+            if self.spread.get(name, 0) <= _FREQUENT:
+                numbers_near.update(self._names.get(name, ()))
+        counts: dict[int, int] = {}
+        for word in features.words:
+            numbers = self._words.get(word, ())
+            if len(numbers) <= _FREQUENT:
+                for number in numbers:
+                    counts[number] = counts.get(number, 0) + 1
+        numbers_near.update(number for number, count in counts.items() if count >= _WORDS)
+        return numbers_near
+
+
+def matched(reports: Sequence[Likeness], findings: Sequence[Likeness], index: FindingIndex) -> Iterator[MatchPair]:
+    """For each report at most one finding, at most one report for each finding: those that are the same first."""
+    pairs = sorted(
+        (
+            MatchPair(-points, place, number)
+            for place, report in enumerate(reports)
+            for number in index.candidates(report)
+            if (points := score(report, findings[number], index.spread)) >= MAYBE
+        ),
+    )
+    taken_reports: set[int] = set()
+    taken_findings: set[int] = set()
+    for pair in pairs:
+        if pair.report not in taken_reports and pair.finding not in taken_findings:
+            taken_reports.add(pair.report)
+            taken_findings.add(pair.finding)
+            yield pair._replace(score=-pair.score)

@@ -1,0 +1,254 @@
+"""Findings in the shade: what is one finding, where it comes from, how it stands, and when a loop could stop."""
+
+import random
+
+import pytest
+
+from domain.findings.ledger import FindingLedger, ledger_of
+from domain.findings.line_history import LineHistory
+from domain.findings.moments import FoundReport, LookTaken, WorkChange
+from domain.findings.wording import features_of
+from tests.domain.findings.loops import patch_lines, run
+
+LINES = [f"total_{number} = sum_{number}(prices)" for number in range(30)]
+SHOP = "shop/cart.py"
+
+
+def changed(version: int, before: dict[str, list[str]], after: dict[str, list[str]]) -> WorkChange:
+    return WorkChange(version=version, turn=f"T{version}", by="dev", patch="\n".join(patch_lines(before, after)))
+
+
+def report(version: int, title: str, line: int | None = None, **more: object) -> FoundReport:
+    path = SHOP if line else ""
+    return FoundReport.model_validate(
+        {"version": version, "title": title, "blocking": True, "path": path, "line": line} | more
+    )
+
+
+def look(version: int, *reports: FoundReport, **more: object) -> LookTaken:
+    return LookTaken.model_validate(
+        {"version": version, "number": version, "by": "reviewer", "reports": reports} | more
+    )
+
+
+def with_line(number: int, text: str) -> list[str]:
+    return [*LINES[: number - 1], text, *LINES[number:]]
+
+
+START = changed(1, {}, {SHOP: LINES})
+
+
+def state_of(ledger: FindingLedger, name: str = "F1") -> str:
+    return next(finding.state for finding in ledger.findings if finding.name == name)
+
+
+# -- identity ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_same_line_and_name_in_other_words_is_the_same_finding() -> None:
+    ledger = ledger_of(
+        [
+            START,
+            look(2, report(2, "`apply_rate` divides by zero", 7)),
+            changed(3, {SHOP: LINES}, {SHOP: ["import math", *LINES]}),
+            look(4, report(4, "Division by zero remains in `apply_rate`", 8)),
+        ]
+    )
+    assert [finding.name for finding in ledger.findings] == ["F1"]
+    assert [event.act for event in ledger.findings[0].life] == ["raised", "claimed", "repeated"]
+
+
+def test_another_file_is_never_the_same() -> None:
+    first, other = report(2, "`apply_rate` fails for zero", 7), report(4, "`apply_rate` fails for zero", 7)
+    ledger = ledger_of([START, look(2, first), look(4, other.model_copy(update={"path": "shop/tax.py"}))])
+    assert [finding.name for finding in ledger.findings] == ["F1", "F2"]
+
+
+def test_what_may_be_the_same_counts_as_new_and_closes_nothing() -> None:
+    ledger = ledger_of(
+        [
+            START,
+            look(2, report(2, "Security: the header `X-Forwarded-For` is trusted", 7)),
+            changed(3, {SHOP: LINES}, {SHOP: with_line(7, "trusted = header(request)")}),
+            look(4, report(4, "Security: a header is trusted here", 9)),
+        ]
+    )
+    assert [(each.name, each.perhaps, each.state) for each in ledger.findings] == [
+        ("F1", "", "claimed"),
+        ("F2", "F1", "open"),
+    ]
+
+
+def test_a_reviewer_may_name_the_finding() -> None:
+    ledger = ledger_of([START, look(2, report(2, "Zero", 7)), look(3, report(3, "Still wrong", finding="F1"))])
+    assert [finding.name for finding in ledger.findings] == ["F1"]
+
+
+# -- origin ------------------------------------------------------------------------------------------------------------
+
+
+def test_lines_that_a_fix_wrote_are_its_own_and_rewriting_hides_nothing() -> None:
+    fixed = [*with_line(7, "total_7 = checked(prices)"), "audit_trail = record(prices)"]
+    ledger = ledger_of(
+        [
+            START,
+            look(2, report(2, "`sum_6` fails for an empty basket", 7)),
+            changed(3, {SHOP: LINES}, {SHOP: fixed}),
+            look(4, report(4, "`record` leaks names", 31), report(4, "`checked` rounds twice", 7, kind="data")),
+        ]
+    )
+    origins = {finding.report.title: (finding.origin, finding.why.finding) for finding in ledger.findings[1:]}
+    assert origins["`record` leaks names"] == ("self", "F1")
+    assert ledger.lines.at(SHOP, 7) == (*ledger.lines.at(SHOP, 7)[:1], 1, 3), "a replaced line keeps its first author"
+
+
+def test_origins_of_what_is_new_late() -> None:
+    other = {"shop/tax.py": ["rate = load(country)"]}
+    ledger = ledger_of(
+        [
+            START,
+            look(2, report(2, "`sum_6` fails", 7)),
+            changed(3, {SHOP: LINES}, {SHOP: with_line(7, "total_7 = checked(prices)")}),
+            look(4, report(4, "`sum_20` overflows", 21)),
+            changed(5, {}, other),
+            look(6, report(6, "`load` trusts its input", 1).model_copy(update={"path": "shop/tax.py"})),
+        ]
+    )
+    assert [finding.origin for finding in ledger.findings][:2] == ["first", "missed"]
+    assert ledger.findings[2].origin in ("surface", "self")
+
+
+# -- state -------------------------------------------------------------------------------------------------------------
+
+
+def test_it_is_fixed_only_when_its_lines_changed_and_a_later_look_does_not_repeat_it() -> None:
+    finding = look(2, report(2, "`sum_6` fails for an empty basket", 7))
+    fix = changed(3, {SHOP: LINES}, {SHOP: with_line(7, "total_7 = checked(prices)")})
+    assert state_of(ledger_of([START, finding, look(4)])) == "open", "silence closes nothing"
+    assert state_of(ledger_of([START, finding, fix])) == "claimed"
+    assert state_of(ledger_of([START, finding, fix, look(4)])) == "fixed"
+    assert state_of(ledger_of([START, finding, fix, look(4, full=False)])) == "claimed", "not in its scope"
+    elsewhere = changed(3, {SHOP: LINES}, {SHOP: with_line(25, "total_25 = 0")})
+    assert state_of(ledger_of([START, finding, elsewhere, look(4)])) == "claimed"
+    untouched = changed(3, {}, {"docs.md": ["words"]})
+    assert state_of(ledger_of([START, finding, untouched, look(4)])) == "unchanged"
+    again = look(5, report(5, "`sum_6` fails for an empty basket", 7))
+    assert state_of(ledger_of([START, finding, fix, look(4), again])) == "reopened"
+
+
+def test_without_a_place_it_stays_claimed() -> None:
+    ledger = ledger_of([START, look(2, report(2, "It fails for zero")), changed(3, {}, {"a": ["b"]}), look(4)])
+    assert state_of(ledger) == "claimed"
+
+
+# -- weight and advice -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("title", "weight"),
+    [
+        ("`pay` raises KeyError: reproduced with an empty basket", "strong"),
+        ("`pay` loses the last item", "plain"),
+        ("Rename `pay` to something that says more", "soft"),
+        ("Add tests for `pay`", "soft"),
+        ("Rename `reproduced_traceback`", "soft"),
+        ("`pay` 이름을 더 분명하게 바꾸세요", "soft"),
+        ("`pay`가 빈 바구니에서 실패함을 재현했습니다", "strong"),
+    ],
+)
+def test_weight(title: str, weight: str) -> None:
+    assert features_of(report(1, title)).weight == weight
+
+
+NITS = ("Rename `a`", "A docstring is missing in `b`", "Typo in a comment of `c`", "Formatting of `d`", "Refactor `e`")
+
+
+def test_different_nits_one_a_round_stop_or_ask_by_round_three() -> None:
+    ledger, lines = ledger_of([START]), LINES
+    for number, nit in enumerate((*NITS, "The readme lacks `f`")[:3]):
+        ledger.add(look(2 + 2 * number, report(2 + 2 * number, nit, 3 + 5 * number)))
+        if ledger.advice.recommendation in ("stop", "ask"):
+            return
+        before = {SHOP: lines}
+        lines = [*lines[: 2 + 5 * number], f"renamed_{number} = 1", *lines[3 + 5 * number :]]
+        ledger.add(changed(3 + 2 * number, before, {SHOP: lines}))
+    pytest.fail("no end of nits")
+
+
+def test_nothing_stops_before_the_last_fix_has_been_looked_at() -> None:
+    ledger = ledger_of([START, look(2), look(3)])
+    assert ledger.advice.recommendation == "stop"
+    ledger.add(changed(4, {}, {"a": ["b"]}))
+    assert (ledger.advice.recommendation, ledger.advice.because[0].fact) == ("continue", "change_not_looked_at")
+
+
+def test_three_attempts_are_a_persons() -> None:
+    ledger, lines = ledger_of([START]), {SHOP: LINES}
+    for version in range(2, 10, 2):
+        ledger.add(look(version, report(version, "`sum_6` fails for an empty basket", 7, severity="critical")))
+        after = {SHOP: with_line(7, f"total_7 = attempt_{version}(prices)")}
+        if version < 8:
+            ledger.add(changed(version + 1, lines, after))
+            lines = after
+    assert (ledger.advice.recommendation, ledger.advice.because[0].fact) == ("ask", "three_attempts")
+
+
+def test_a_fix_that_brings_back_what_another_took_out_is_a_persons() -> None:
+    first, second = {SHOP: LINES}, {SHOP: with_line(7, "total_7 = checked(prices)")}
+    ledger = ledger_of(
+        [
+            START,
+            look(2, report(2, "`sum_6` fails for an empty basket", 7)),
+            changed(3, first, second),
+            look(4, report(4, "`checked` is far too slow with the input of 10,000 lines", 20)),
+            changed(5, second, first),
+        ]
+    )
+    assert ledger.advice.recommendation == "ask"
+    assert ledger.advice.because[0].fact == "brings_back_removed_lines"
+
+
+@pytest.mark.parametrize("seed", range(0, 400, 40))
+def test_no_reported_blocker_is_lost_in_generated_loops(seed: int) -> None:
+    for each in range(seed, seed + 40):
+        loop = run(each)
+        assert loop.lost() == [], f"seed {each}"
+        assert loop.ledger.advice.recommendation != "stop" or not loop.ledger.steps[-1].open_blocking
+
+
+# -- lines -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_lines_are_followed_through_random_edits(seed: int) -> None:
+    """Lines that stay the same have one name from the first patch to the last, wherever they go."""
+    chance, history = random.Random(seed), LineHistory()  # noqa: S311 - no secret
+    files = {"a.py": [f"alpha_{number} = first_{number}(x)" for number in range(25)]}
+    history.apply("\n".join(patch_lines({}, files)), 1)
+    names = {line: history.at("a.py", number) for number, line in enumerate(files["a.py"], start=1)}
+    for version in range(2, 12):
+        before = {path: list(lines) for path, lines in files.items()}
+        lines = files["a.py"]
+        at = chance.randrange(len(lines))
+        if chance.random() < 0.5:
+            lines[at:at] = [f"added_{version}_{each} = new_{version}(x)" for each in range(chance.randint(1, 3))]
+        elif len(lines) > 5:
+            del lines[at : at + chance.randint(1, 2)]
+        history.apply("\n".join(patch_lines(before, files)), version)
+        for number, line in enumerate(lines, start=1):
+            known = history.at("a.py", number)
+            assert known is not None
+            if line in names:
+                was = names[line]
+                assert was is not None and known.name == was.name, line
+            elif line in before["a.py"]:
+                assert known.author != version
+    assert history.at("a.py", len(files["a.py"]) + 1) is None
+
+
+def test_a_renamed_file_keeps_its_lines() -> None:
+    history = LineHistory()
+    known = history.at("old.py", 3)
+    history.apply("diff --git a/old.py b/new.py\nsimilarity index 100%\nrename from old.py\nrename to new.py\n", 2)
+    assert history.at("new.py", 3) == known
+    assert history.at("old.py", 3) != known
