@@ -74,7 +74,6 @@ COMMANDS: Final = (
     CliCommand("show", "show:show", READ, "Show a session, now or at an earlier version."),
     CliCommand("events", "events:events", READ, "List a session's events, or follow them."),
     CliCommand("changes", "changes:changes", READ, "Show what a session has changed."),
-    CliCommand("changes", "results:changes", READ, "Show what a session has changed."),
     CliCommand("findings", "findings:findings", READ, "List what was found in a session's work, and how it stands."),
     CliCommand("comments", "comments:comments", READ, "List the comments on a result, or settle one."),
     CliCommand("worklog", "events:worklog", READ, "Print a session's worklog."),

@@ -4,17 +4,17 @@ Nothing depends on it: what does not fit is left out, and a reply without it is 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from domain.findings.moments import IssueSeverity
 from domain.replies.artifact import ReviewArtifact, ReviewIssue
 from domain.replies.discussion import FoundIssue, ReviewFeedback
 from domain.replies.extraction import Object, Shape, last
 from domain.replies.shapes import LONGEST_STRING, MaybeFew, ReplyShape, fitted
 from domain.values.base import Unreadable
 
+HintedSeverity = Literal["critical", "major", "minor", ""]
 _LONGEST_NAME = 4_096
 _SEVERITIES = ("critical", "major", "minor")
 
@@ -45,7 +45,7 @@ class IssueHints(ReplyShape):
     kind: Name = ""
     evidence: Annotated[str, BeforeValidator(_words(LONGEST_STRING))] = ""
     finding: Name = ""
-    severity: Annotated[IssueSeverity, BeforeValidator(_severity)] = ""
+    severity: Annotated[HintedSeverity, BeforeValidator(_severity)] = ""
 
 
 class _Hinted(ReviewIssue, IssueHints):
