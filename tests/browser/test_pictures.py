@@ -6,8 +6,10 @@ HANSARD_SCREENSHOTS=docs ./dev test tests/browser/test_pictures.py
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
@@ -16,6 +18,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from api.web.presets import PRESETS
+from tests.adapters.workspace.given import git
 from tests.api.scenes import begun, exhausted, reached, waiting_review
 from tests.api.server import ROOT, Server
 from tests.browser.browsing import Browsing, badge, browsing, live
@@ -85,3 +88,98 @@ def test_a_terminal(site: Browsing, tmp_path: Path) -> None:
     page = site.context.new_page()
     page.set_content(TERMINAL.format(words=escape("\n".join(lines))))
     page.locator("pre").screenshot(path=DOCS / "terminal.png")
+
+
+STRIP_WIDTH = 100
+"""Characters per line in the moving picture."""
+STRIP = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"
+ font-family="ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace" font-size="14">
+<title>A session survives kill -9</title>
+<style>
+text {{ fill: #dfe6f1; white-space: pre; animation: appear 16s step-end infinite; }}
+.typed {{ fill: #ffffff; font-weight: bold; }} .kill {{ fill: #ff8a80; font-weight: bold; }}
+@keyframes appear {{ 0% {{ opacity: 0; }} }}
+@media (prefers-reduced-motion: reduce) {{ text {{ animation: none; }} }}
+</style>
+<rect width="100%" height="100%" rx="8" fill="#10151f"/>
+{lines}
+</svg>
+"""
+FIXED = {"prices.py": "def total(prices):\n    return sum(prices)\n"}
+SCRIPT = {"dev": [{"text": "Count the first price, too.", "delayMs": 4_000, "files": FIXED}]}
+TEST = """import unittest
+
+from prices import total
+
+
+class Prices(unittest.TestCase):
+    def test_total(self):
+        self.assertEqual(total([1, 2]), 3)
+"""
+
+
+def strip(lines: list[tuple[str, str]]) -> str:
+    """A terminal in which one line after the other appears; all of them where motion is not wanted."""
+    rows = []
+    for n, (style, words) in enumerate(lines):
+        part = 80 * n / len(lines)
+        shown = f"{words[:STRIP_WIDTH]}…" if len(words) > STRIP_WIDTH else words
+        rows.append(
+            f"<style>@keyframes l{n} {{ 0% {{ opacity: 0; }} {part:.1f}%, 100% {{ opacity: 1; }} }}</style>"
+            f'<text x="20" y="{32 + 20 * n}" class="{style}" style="animation-name: l{n}">{escape(shown)}</text>'
+        )
+    return STRIP.format(width=8.5 * STRIP_WIDTH + 40, height=20 * len(lines) + 34, lines="\n".join(rows))
+
+
+def test_a_crash(tmp_path: Path) -> None:
+    """A process that is killed while an agent works, and the next one, which goes on."""
+    place = tmp_path / "shop"
+    (place / "tests").mkdir(parents=True)
+    (place / "tests" / "__init__.py").touch()
+    (place / "tests" / "test_prices.py").write_text(TEST)
+    (place / "prices.py").write_text("def total(prices):\n    return sum(prices[1:])\n")
+    git(place, "init", "--quiet", "--initial-branch=main")
+    git(place, "add", "--all")
+    git(place, "-c", "user.name=Ann", "-c", "user.email=ann@example.com", "commit", "--quiet", "-m", "Begin")
+    scenario = tmp_path / "script.json"
+    scenario.write_text(json.dumps({"replies": SCRIPT}))
+    environment = os.environ | {"HANSARD_DATABASE": str(tmp_path / "log.db"), "LC_ALL": "C.UTF-8"}
+    words = ["run", "-t", "The first price is left out", "--test", "python3 -m unittest -q"]
+    shown = re.compile(r"baseline_|Asked dev|[a-z] answered in|unattended|tests_passed|_approved|branch_|succeeded$")
+
+    def lines_of(output: str) -> list[tuple[str, str]]:
+        found = [line for line in output.replace(f"{tmp_path}/", "").splitlines() if shown.search(line)]
+        return [("", re.sub(r"^( *\d+)  \S+ (\S+)  \S+ +", r"\1  \2  ", line)) for line in found]
+
+    command = [sys.executable, "-m", "api"]
+    first = subprocess.Popen(
+        [*command, *words, "--scenario", str(scenario)], env=environment, cwd=place, stderr=subprocess.PIPE, text=True
+    )
+    assert first.stderr is not None
+    before = ""
+    for line in first.stderr:
+        before += line
+        if "Asked dev" in line:
+            break
+    time.sleep(2)
+    first.send_signal(signal.SIGKILL)
+    first.communicate()
+    ran = [
+        subprocess.run([*command, *more], env=environment, cwd=place, capture_output=True, text=True, check=True)
+        for more in (["resume", "latest"], ["verify"])
+    ]
+    typed = " ".join(f'"{word}"' if " " in word else word for word in words)
+    picture = strip(
+        [
+            ("typed", f"$ hansard {typed}"),
+            *lines_of(before),
+            ("kill", "$ kill -9 PID        # in the middle of an agent's turn"),
+            ("", ""),
+            ("typed", "$ hansard resume latest"),
+            *lines_of(ran[0].stderr),
+            ("", ""),
+            ("typed", "$ hansard verify"),
+            ("", (ran[1].stdout + ran[1].stderr).replace(f"{tmp_path}/", "").strip()),
+        ]
+    )
+    (DOCS / "crash.svg").write_text(picture, encoding="utf-8")
