@@ -37,8 +37,10 @@ def remote_repository(url: str, kind: ForgeKind | None = None) -> ForgeRepositor
 
 
 def kind_of_host(host: str) -> ForgeKind | None:
-    """The kind of forge that a host says by its name; None where it says none."""
+    """The kind of forge that a host says by its name; None where it says none, or only pretends to be a public one."""
     name = hostname(host)
+    if name.startswith((f"{GITHUB}.", f"{GITLAB}.")):
+        return None
     if name == GITHUB or name.endswith(".ghe.com") or name.startswith("github."):
         return "github"
     if name == GITLAB or name.startswith("gitlab."):

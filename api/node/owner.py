@@ -47,6 +47,11 @@ def owner_file(settings: Settings) -> Path:
     return settings.node_dir / "keys" / "owner.key"
 
 
+def forge_file(settings: Settings) -> Path:
+    """The file with the settings of the forge: never one of a repository."""
+    return settings.forge.expanduser() if settings.forge else owner_file(settings).with_name("forge.toml")
+
+
 def owners_key(settings: Settings) -> Path:
     """The file with the owner's key, created if it is missing; always complete, even if two processes create it at
     once."""

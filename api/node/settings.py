@@ -89,6 +89,9 @@ class Settings(BaseSettings):
     login_seconds: Annotated[float, Field(gt=0, le=31_536_000)] = Field(
         default=604_800.0, description="how long a browser that has shown a key stays signed in"
     )
+    forge: Path | None = Field(
+        default=None, description="the file with the settings of the forge; else forge.toml beside the owner's key"
+    )
     worklog_folder: Path | None = Field(default=None, description="where worklogs are kept as files, too")
     allowed_hosts: str = Field(default="", description="further Host names to answer to, with commas")
     budget_minute: Seconds = Field(default=60.0, description="seconds in a budget minute")
@@ -160,6 +163,14 @@ class Settings(BaseSettings):
         if 0 < size < _LEAST_MEMORY:
             raise ValueError(Sentence("too_little_memory", number=_LEAST_MEMORY))
         return size
+
+    @field_validator("forge")
+    @classmethod
+    def _not_in_a_repository(cls, path: Path | None) -> Path | None:
+        """A relative path would mean another file in each repository."""
+        if path is not None and not path.expanduser().is_absolute():
+            raise ValueError(Sentence("forge_file_relative"))
+        return path
 
     @field_validator("commands_allowed")
     @classmethod

@@ -229,7 +229,7 @@ def test_of_very_many_comments_the_newest_are_there_and_it_is_said(use: Any, fak
     async def ask(forge: Forge) -> None:
         number = (await forge.open(NEW)).number
         for count in range(2_150):
-            fake.comment(number, "sam", f"Spam {count}")
+            fake.note(fake.pulls[number], fake.people["sam"], f"Spam {count}")
         fake.comment(number, "bea", "The one that counts")
         comments = await forge.comments(number)
         assert not comments.complete
