@@ -48,6 +48,7 @@ from adapters.forge.port import (
     PullRequestState,
     RepositoryFacts,
     conclusion_of,
+    in_order,
 )
 from domain.values.base import iso
 from domain.values.sentences import Sentence
@@ -241,7 +242,7 @@ class GithubForge:
         made += [await self._review(each) for each in parsed_items(_GithubReview, reviews.items, host) if each.counts]
         recent = [each for each in made if since is None or each.edited_at >= since]
         complete = review.complete and whole.complete and reviews.complete
-        return ForgeComments(tuple(sorted(recent, key=lambda each: (each.at, each.id))), complete)
+        return ForgeComments(tuple(sorted(recent, key=in_order)), complete)
 
     async def _review_comments(self, number: int, since: int | None) -> ForgePages:
         return await self._http.read_pages(f"{self._path}/pulls/{number}/comments", _since(since))

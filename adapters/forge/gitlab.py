@@ -47,6 +47,7 @@ from adapters.forge.port import (
     PullRequestState,
     RepositoryFacts,
     conclusion_of,
+    in_order,
 )
 
 _MOST_LOGS: Final = 5
@@ -237,7 +238,7 @@ class GitlabForge:
             for note in discussion.notes
             if not note.system and (since is None or note.updated_at >= since)
         ]
-        return ForgeComments(tuple(sorted(made, key=lambda each: (each.at, each.id))), pages.complete)
+        return ForgeComments(tuple(sorted(made, key=in_order)), pages.complete)
 
     async def _comment(self, number: int, thread: str, note: "_GitlabNote") -> ForgeComment:
         author, place = await self._person(note.author), note.position

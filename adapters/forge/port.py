@@ -282,6 +282,11 @@ class Forge(Protocol):
         """Close the connections."""
 
 
+def in_order(comment: ForgeComment) -> tuple[int, str, int]:
+    """The key by which comments are sorted: when they were made; within a second, by their numbers."""
+    return comment.at, comment.kind, int(comment.id.rpartition(":")[2])
+
+
 def conclusion_of(checks: Sequence[ForgeCheck]) -> Conclusion:
     """What checks mean together."""
     each = {check.conclusion for check in checks}

@@ -153,7 +153,9 @@ class Answer:
 
 
 class NotThere(Exception):
-    """There is no such thing."""
+    """There is no such thing. `template`: the path of the description that was asked."""
+
+    template = ""
 
 
 class FakeForge:
@@ -583,8 +585,8 @@ def _handler(forge: FakeForge) -> type[BaseHTTPRequestHandler]:
             forge.follow()
             try:
                 answer, template = answer_of(forge, method, path, query, body)
-            except NotThere:
-                forge.calls.append(Call(method, path, query, body, headers))
+            except NotThere as error:
+                forge.calls.append(Call(method, path, query, body, headers, error.template))
                 return 404, json.dumps({"message": "Not Found"}).encode(), json_type
             forge.calls.append(Call(method, path, query, body, headers, template))
             if answer.text is not None:

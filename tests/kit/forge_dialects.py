@@ -36,8 +36,12 @@ def answer_of(
         match = pattern.fullmatch(path) if known == method else None
         if match:
             places = {name: unquote(value) for name, value in match.groupdict().items()}
-            _check_repository(forge, places)
-            return function((forge, places, query, body)), template
+            try:
+                _check_repository(forge, places)
+                return function((forge, places, query, body)), template
+            except NotThere as error:
+                error.template = template
+                raise
     raise NotThere(path)
 
 
