@@ -8,7 +8,9 @@ from adapters.agents.presets.catalogue import instruction_names
 from adapters.turns.conversation import last_result
 from adapters.turns.job import Job, Load
 from adapters.workspace import Workspace, Workspaces
+from adapters.workspace.reviewed import ReviewedPatch
 from domain.checks.instruction_files import is_instruction
+from domain.delivery.state import Delivery
 from domain.values.base import HansardError
 
 ENDED: Final = ("success", "cancelled", "done", "reset", "decided")
@@ -22,7 +24,17 @@ def workspace_of(job: Job, workspaces: Workspaces) -> Workspace:
         workspaces.copy(job.ancestors, session.id)
     source = Path(session.workspace) if session.workspace else None
     earlier = partial(last_result, session, job.load, workspaces.root)
-    return workspaces.open(session.home or session.id, source, earlier, filters=job.preparation.filters)
+    reviewed = _reviewed(job)
+    return workspaces.open(
+        session.home or session.id, source, earlier, filters=job.preparation.filters, reviewed=reviewed
+    )
+
+
+def _reviewed(job: Job) -> ReviewedPatch | None:
+    """The person's uncommitted changes that the session starts with, if any."""
+    session = job.session
+    diff = session.starts_with if isinstance(session, Delivery) else None
+    return None if diff is None else ReviewedPatch(diff.commit, job.whole(diff.patch))
 
 
 def checkout(job: Job, workspaces: Workspaces, tree: str | None = None) -> Path:

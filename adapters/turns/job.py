@@ -16,7 +16,7 @@ from domain.session.record import Recorded
 from domain.session.state import Session
 from domain.session.turns import TurnRequested
 from domain.session.workspace import ReviewedLines
-from domain.values.base import Unknown, milliseconds
+from domain.values.base import Text, Unknown, milliseconds
 from domain.values.sentences import Sentence
 
 Load = Callable[[str], Session | None]
@@ -49,6 +49,8 @@ class Job:
     """Another session, from the log."""
     ancestors: Iterable[str] = ()
     """For a fork: its source, the source of that, and so on; looked up as needed."""
+    whole: Callable[[Text], str] = lambda text: text.head
+    """A long text, from the log."""
     question: tuple[Turn, RenderedPrompt] | None = None
     """What the agent is asked, if that is already known."""
 

@@ -27,6 +27,7 @@ from adapters.workspace.person import WHOLE_INDEX, copy_index
 from adapters.workspace.recording_rules import RecordingRules, persons_rules, tool_folders
 from adapters.workspace.references import branch_of, pack, shown, take, visible_references, work_branch
 from adapters.workspace.repository import Index, Repository
+from adapters.workspace.reviewed import ReviewedPatch, add_reviewed, uncommitted
 from adapters.workspace.twins import REPLACED, Show, give_twins, twin_of
 from domain.values.sentences import Sentence
 
@@ -71,10 +72,11 @@ def create(
     private: Sequence[Path] = (),
     earlier: Earlier | None = None,
     show: Show | None = None,
+    reviewed: ReviewedPatch | None = None,
 ) -> None:
     """Create `repo.git`, completely or not at all. `private`: our own files, which are left out of a folder. A person's
     folder without git is edited in place, so nothing `earlier` has to be added. `show` makes the form that a
-    checkout shows, if agents are to see that."""
+    checkout shows, if agents are to see that. `reviewed` are uncommitted changes of the person to start with."""
     home.mkdir(parents=True, exist_ok=True)
     place = None if source is None else place_of(Path(source))
     with tempfile.TemporaryDirectory(prefix="new-", dir=home) as made:
@@ -98,6 +100,8 @@ def create(
             _exclude(repository, facts)
             facts["dirty"] = not place.bare and _is_dirty(repository, place, str(facts["start"]))
             repository.write("info/attributes", _ATTRIBUTES)
+            if reviewed is not None:
+                facts |= _start_with(repository, place, reviewed)
         if earlier is not None and (place is not None or source is None):
             _go_on(repository, facts, earlier)
         if place is not None and show is not None and "original" not in facts:
@@ -108,6 +112,15 @@ def create(
             _exclude(repository, facts)
         repository.write("hansard.json", json.dumps(facts))
         settle(repository.path, home / "repo.git")
+
+
+def _start_with(repository: Repository, place: _Place, reviewed: ReviewedPatch) -> dict[str, Any]:
+    """Start with changes that were reviewed; what the checkout has beyond them makes it dirty."""
+    start = add_reviewed(repository, place.top, reviewed)
+    repository.run("update-ref", "refs/hansard/base", start)
+    now = None if place.bare else uncommitted(place.top)
+    is_dirty = now is not None and now.patch != reviewed.patch
+    return {"start": start, "reviewed_on": reviewed.commit, "original": reviewed.commit, "dirty": is_dirty}
 
 
 def _first_branch(folder: Path) -> str | None:

@@ -70,6 +70,8 @@ class CheckoutMove:
     same: tuple[str, ...] = ()
     skipped: frozenset[str] = frozenset()
     clean: frozenset[str] = frozenset()
+    replaced: frozenset[str] = frozenset()
+    """Uncommitted changes of the person that the new tree was made from: they go first."""
 
 
 def tree_of(git: Git, commit: str | None) -> str:
@@ -90,8 +92,11 @@ def patched_tree(git: Git, tree: str, patch: bytes) -> str:
         return line(git(*PRIVATE, "write-tree", env=env))
 
 
-def planned(git: Git, top: Path, before: str, after: str, *, executes: bool = True) -> CheckoutMove:
-    """The move between two trees. Raises InTheWay, with the paths. `executes` says whether git may run filters."""
+def planned(
+    git: Git, top: Path, before: str, after: str, *, executes: bool = True, replaced: Collection[str] = ()
+) -> CheckoutMove:
+    """The move between two trees. Raises InTheWay, with the paths. `executes` says whether git may run filters, and
+    `replaced` names uncommitted changes that the new tree replaces."""
     recover(git, top)
     _check_quiet(git)
     changes = tuple(_changes(git, before, after))
@@ -99,12 +104,13 @@ def planned(git: Git, top: Path, before: str, after: str, *, executes: bool = Tr
     if not executes:
         _refuse("filtered", _filtered(git, after, changes))
     _refuse("unmerged", (path for path in facts.unmerged))
-    _refuse("staged", _staged(facts, changes))
+    _refuse("staged", (path for path in _staged(facts, changes) if path not in replaced))
     blocked, same = _blocked(git, top, changes, facts)
+    blocked, same = ([path for path in paths if path not in replaced] for paths in (blocked, same))
     _refuse("uncommitted", (path for path in blocked if path in facts.index))
     _refuse("not_in_git", blocked)
     clean = frozenset(facts.index) - facts.differing
-    return CheckoutMove(git, top, after, changes, tuple(same), facts.skipped, clean)
+    return CheckoutMove(git, top, after, changes, tuple(same), facts.skipped, clean, frozenset(replaced))
 
 
 def recover(git: Git, top: Path) -> None:
@@ -337,12 +343,32 @@ def _filtered(git: Git, after: str, changes: Sequence[PathChange]) -> list[str]:
 def safely(plan: CheckoutMove) -> Iterator[None]:
     """Guards a move of the checkout: if the body raises, everything is as it was: index, refs, files, a merge that is
     under way. Files outside git that have the new content already make room, because git does not compare them."""
-    touched = [change.path for change in plan.changes]
+    touched = [*(change.path for change in plan.changes), *plan.replaced]
     with CheckoutSnapshot(plan.git, plan.top, after=plan.after, touched=touched, clean=plan.clean) as snapshot:
+        _take_back(plan)
         for path in plan.same:
             (plan.top / path).unlink()
         yield
         snapshot.give_back_missing(plan.same)
+
+
+def _take_back(plan: CheckoutMove) -> None:
+    """Bring what is replaced to the state of the checked-out commit, in the index and in the files."""
+    if not plan.replaced:
+        return
+    paths = sorted(plan.replaced)
+    head = tree_of(plan.git, "HEAD")
+    in_head = set(os.fsdecode(plan.git("ls-tree", "-r", "-z", "--name-only", head)).split("\0"))
+    names = os.fsencode("".join(f"{path}\0" for path in paths))
+    pathspec = ("--pathspec-from-file=-", "--pathspec-file-nul")
+    plan.git("--literal-pathspecs", "reset", "--quiet", "HEAD", *pathspec, data=names)
+    _remove(plan.top, [path for path in paths if path not in in_head])
+    with tempfile.TemporaryDirectory(prefix="hansard-index-") as made:
+        env = {"GIT_INDEX_FILE": str(Path(made) / "index")}
+        plan.git(*PRIVATE, *_WHOLE, "read-tree", head, env=env)
+        data = os.fsencode("".join(f"{path}\0" for path in paths if path in in_head))
+        plan.git(*PRIVATE, *_WHOLE, "checkout-index", "--force", "-z", "--stdin", data=data, env=env)
+    plan.git("update-index", "-q", "--refresh", codes=(0, 1))
 
 
 def apply_uncommitted(plan: CheckoutMove) -> None:
@@ -377,7 +403,7 @@ def merge(plan: CheckoutMove, commit: str, *, title: str) -> None:
     check_not_busy(plan.git)
     head = line(plan.git("rev-parse", "--verify", "--quiet", "HEAD", codes=(0, 1)))
     if head and line(plan.git("merge-base", head, commit)) != head:
-        _refuse("staged", staged(plan.git))
+        _refuse("staged", (path for path in staged(plan.git) if path not in plan.replaced))
     with safely(plan):
         plan.git("merge", "--no-edit", "--commit", "--no-squash", "--no-autostash", "-m", title, commit)
         plan.git("merge-base", "--is-ancestor", commit, "HEAD")
@@ -386,7 +412,7 @@ def merge(plan: CheckoutMove, commit: str, *, title: str) -> None:
 def squash(plan: CheckoutMove, commit: str, *, message: str) -> bool:
     """Add one commit with everything that a commit has. False if there was nothing to add. Raises like `merge`."""
     check_not_busy(plan.git)
-    _refuse("staged", staged(plan.git))
+    _refuse("staged", (path for path in staged(plan.git) if path not in plan.replaced))
     with safely(plan):
         plan.git("merge", "--squash", "--no-autostash", commit)
         if not staged(plan.git):

@@ -68,6 +68,8 @@ class Workspace:
     """Agents and validation see what the person's checkout shows, and not what git stores."""
     twin: str | None = None
     """The commit in whose form the start is seen; None where it is seen as it is stored."""
+    reviewed_on: str | None = None
+    """The commit below the start, if that has the person's uncommitted changes."""
     original: str | None = None
     """The last commit that the person's git has made, if the start is an earlier session's and none of those."""
 

@@ -17,6 +17,7 @@ from adapters.workspace.folders import bytes_in, delete, existing_folder, is_rea
 from adapters.workspace.git import Lasting, WorkspaceError, in_a_sentence
 from adapters.workspace.leftovers import mark_of
 from adapters.workspace.packing import SharedRepository
+from adapters.workspace.reviewed import ReviewedPatch
 from adapters.workspace.suitable import Room, check
 from adapters.workspace.twins import Show
 from adapters.workspace.workspace import SLOT, Workspace
@@ -111,16 +112,18 @@ class Workspaces:
         earlier: Callable[[], Earlier | None] = lambda: None,
         *,
         filters: bool = False,
+        reviewed: ReviewedPatch | None = None,
     ) -> "Workspace":
         """The session's workspace, created on first use; its start state is the source at that time, or the result of
-        an earlier session. With `filters`, agents see what a checkout shows, and not what git stores."""
+        an earlier session. With `filters`, agents see what a checkout shows, and not what git stores. `reviewed` are
+        uncommitted changes of the person to start with."""
         home = self._home(session_id)
         if (home / "repo.git").exists():  # it may have come from another machine, which has the source
             source_path = None if source is None else str(source.resolve())
         else:
             source_path = None if source is None else str(existing_folder(source))
             assert self._show is not None or not filters, "nobody here runs filters"
-            self._create(home, source_path, earlier(), self._show if filters else None)
+            self._create(home, source_path, earlier(), self._show if filters else None, reviewed)
         workspace = self.existing(session_id)
         if workspace.asked != source_path:
             raise WorkspaceError(Sentence("workspace_differs", id=session_id, path=workspace.asked, given=source_path))
@@ -132,7 +135,9 @@ class Workspaces:
         home = self._home(session_id)
         return Workspace(home, **json.loads((home / "repo.git" / "hansard.json").read_text(encoding="utf-8")))
 
-    def _create(self, home: Path, path: str | None, earlier: Earlier | None, show: Show | None) -> None:
+    def _create(
+        self, home: Path, path: str | None, earlier: Earlier | None, show: Show | None, reviewed: ReviewedPatch | None
+    ) -> None:
         """Raises WorkspaceError with what cannot be worked in or copied, never with git's message alone."""
         if path is not None:
             try:
@@ -140,7 +145,7 @@ class Workspaces:
             except WorkspaceError as error:
                 raise _like(error)(Sentence("folder_unfit", path=path, detail=error)) from error
         try:
-            create(home, path, self._private, earlier, show)
+            create(home, path, self._private, earlier, show, reviewed)
         except WorkspaceError as error:
             sentence = Sentence("workspace_not_made_from", path=path) if path else Sentence("workspace_not_made")
             raise _like(error)(because(sentence, sentence_of(error))) from error

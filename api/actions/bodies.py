@@ -236,11 +236,26 @@ class Discussed(Start):
     decision_default: Literal["apply_fix", "skip", "revise", "accept"] | None = None
 
 
+class ReviewedBody(Body):
+    """The uncommitted changes of a checkout."""
+
+    commit: Annotated[
+        str, Field(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$", description="the commit that is checked out")
+    ]
+    patch: Annotated[
+        str, Field(min_length=1, max_length=400_000, description="`git diff --binary` from that commit on")
+    ]
+
+
 class ReviewStart(Discussed):
     """Start a review of work (S2)."""
 
     kind: Literal["review"] = "review"
     subject: Annotated[str, Field(min_length=1, max_length=500_000, pattern=r"\S")]
+    reviewed: ReviewedBody | None = Field(
+        default=None,
+        description="what it is about, if that is uncommitted: a delivery that `fixes` it starts with this",
+    )
 
 
 class DebateStart(Discussed):

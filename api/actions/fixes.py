@@ -6,6 +6,7 @@ from domain.session.children import fix_feedback
 from domain.session.landing import WorkSentBack
 from domain.session.state import Session
 from domain.session.validation import ValidationStep
+from domain.session.workspace import ReviewedDiff
 from domain.values.base import Invalid, Text
 from domain.values.sentences import Sentence
 
@@ -26,6 +27,11 @@ def fix_task(review: Session | None) -> str:
 def steps_to_pass_again(fixed: Session | None) -> tuple[ValidationStep, ...]:
     """The validation of work that was sent back: what is done instead of it has to pass the same."""
     return fixed.steps if isinstance(fixed, Delivery) and fixed.sent_back is not None else ()
+
+
+def reviewed_diff(fixed: Session | None) -> ReviewedDiff | None:
+    """Return the uncommitted changes that the review was about: what fixes them starts with them."""
+    return fixed.uncommitted if isinstance(fixed, Discussion) else None
 
 
 def _again(delivery: Delivery, sent_back: WorkSentBack) -> str:

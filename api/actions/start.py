@@ -15,7 +15,7 @@ from api.actions.bodies import (
 )
 from api.actions.call import ActionCall, Intent
 from api.actions.declaration import Tool, action
-from api.actions.fixes import fix_task, steps_to_pass_again
+from api.actions.fixes import fix_task, reviewed_diff, steps_to_pass_again
 from api.actions.projects import filter_warnings
 from api.actions.readiness import StartCommand, require_agents, require_team, roster_of
 from api.actions.rights import may_name_workspace
@@ -103,5 +103,7 @@ def _delivery(body: DeliveryStart, system: System, author: str) -> StartDelivery
     fixed = None if body.fixes is None else system.sessions.get(body.fixes)
     if body.fixes is not None and body.task is None:
         body = body.model_copy(update={"task": fix_task(fixed)})
-    earlier = steps_to_pass_again(fixed)
-    return start_commands.delivery(body, system.team, system.settings, author=author, earlier=earlier)
+    earlier, reviewed = steps_to_pass_again(fixed), reviewed_diff(fixed)
+    return start_commands.delivery(
+        body, system.team, system.settings, author=author, earlier=earlier, reviewed=reviewed
+    )

@@ -26,6 +26,7 @@ from domain.session.attempts import RetryPolicy
 from domain.session.children import DiscussionBrief, ReviewSettings
 from domain.session.team_decisions import DecisionPolicy
 from domain.session.validation import DEFAULT_COMMANDS, GivenCommand, ValidationStep, commands
+from domain.session.workspace import ReviewedDiff
 from domain.values.base import Blob, Invalid, Text
 from domain.values.budget import DEFAULT_MINUTES, BudgetLimits, effective_iterations
 from domain.values.sentences import Sentence
@@ -55,9 +56,16 @@ class SharedFields(TypedDict):
 
 
 def delivery(
-    body: DeliveryStart, team: Team, settings: Settings, *, author: str = "", earlier: Sequence[ValidationStep] = ()
+    body: DeliveryStart,
+    team: Team,
+    settings: Settings,
+    *,
+    author: str = "",
+    earlier: Sequence[ValidationStep] = (),
+    reviewed: ReviewedDiff | None = None,
 ) -> StartDelivery:
-    """`author` starts it; `earlier` is the validation of the work that it replaces. Raises Invalid with a pointer for
+    """`author` starts it; `earlier` is the validation of the work that it replaces; `reviewed` are the uncommitted
+    changes that it starts with. Raises Invalid with a pointer for
     each field that does not hold."""
     if body.task is None:
         raise Invalid({"/task": Sentence("empty")})
@@ -76,6 +84,7 @@ def delivery(
     return StartDelivery(
         task=body.task,
         fixes=body.fixes or "",
+        reviewed=reviewed if shared["repository"] else None,
         file_paths=confined_paths(body.file_paths),
         steps=steps_of(body.test_command, body.validation_commands, shared["workspace"], settings, project, earlier),
         limits=limits,
@@ -173,6 +182,7 @@ def discussion(
     wish = _wished(body, body.kind, team, settings)
     shared, blobs = _shared(body, team, settings, folder=workspace_of(body.workspace, settings), author=author)
     subject, more = Text.of(body.subject if isinstance(body, ReviewStart) else body.plan)
+    reviewed, patch = _reviewed(body)
     topic = DiscussionBrief(
         subject=subject,
         strategy=wish.strategy,
@@ -181,9 +191,18 @@ def discussion(
         expires_ms=wish.expires_ms,
         expires_as=wish.expires_as,
         retry=retry_policy(body, team, settings),
+        reviewed=reviewed,
         **shared,
     )
-    return topic, (*blobs, *more)
+    return topic, (*blobs, *more, *patch)
+
+
+def _reviewed(body: ReviewStart | DebateStart) -> tuple[ReviewedDiff | None, tuple[Blob, ...]]:
+    diff = body.reviewed if isinstance(body, ReviewStart) else None
+    if diff is None:
+        return None, ()
+    patch, blobs = Text.of(diff.patch)
+    return ReviewedDiff(commit=diff.commit, patch=patch), blobs
 
 
 def _shared(

@@ -22,6 +22,7 @@ from api.cli.repository import (
     moved_branch,
     note_squash,
     refusing,
+    replaced_of,
     result_of,
     run_git,
     title_of,
@@ -44,18 +45,18 @@ async def apply(session: Id, /, *, where: Where = HERE) -> int:
     _note_status(result)
     git, head = PersonsGit(result.top), head_of(result.top)
     with refusing():
-        before = tree_of(git, head)
+        before, old = tree_of(git, head), replaced_of(result, head)
         if result.commit is not None and head is not None:
-            after = merged_tree(result.top, *apart(result.top, result.changes["base"]["commit"], result.commit))
+            base, ours = (old.base, old.tree) if old else (result.changes["base"]["commit"], "HEAD")
+            after = merged_tree(result.top, *apart(result.top, base, ours, result.commit))
         else:
             after = _patched(git, before, result.changes["patch"])
-        if before != after:
-            move.apply_uncommitted(planned(git, result.top, before, after))
-    paths = result.changes["files"]
-    applied = sentence(
-        "Applied to {top}, uncommitted: {files}.", top=result.top, files=counted(len(paths), "changed file")
-    )
-    say(applied if before != after else sentence("Your checkout already has all changes."))
+        paths = old.paths if old else frozenset()
+        if before != after or paths:
+            move.apply_uncommitted(planned(git, result.top, before, after, replaced=paths))
+    files = counted(len(result.changes["files"]), "changed file")
+    applied = sentence("Applied to {top}, uncommitted: {files}.", top=result.top, files=files)
+    say(applied if before != after or paths else sentence("Your checkout already has all changes."))
     return exits.OK
 
 
@@ -80,7 +81,9 @@ async def merge(
         raise Failed(sentence(squashing, branch=branch), code=exits.REFUSED)
     git = PersonsGit(top)
     with refusing():
-        plan = planned(git, top, tree_of(git, before), _merged(result, before, commit))
+        old = replaced_of(result, before)
+        tree, paths = _merged(result, before, commit), old.paths if old else ()
+        plan = planned(git, top, tree_of(git, before), tree, replaced=paths)
         name, title = result.changes["branch"] or result.session["id"], title_of(result.session)
         squashed = squash and move.squash(plan, commit, message=_message(result, title, commit))
         if not squash:

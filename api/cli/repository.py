@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 from adapters.workspace import Workspaces
 from adapters.workspace.git import WorkspaceError
 from adapters.workspace.move import InTheWay
-from adapters.workspace.person import GitRefused, Interrupted
+from adapters.workspace.person import GitRefused, Interrupted, PersonsGit
+from adapters.workspace.replaced import ReplacedChanges, replaced_changes
 from api.cli import exits
 from api.cli.client import Api, path_of, resolve_to_change
 from api.cli.exits import Failed, in_words, words_of
@@ -173,12 +174,21 @@ def merged_tree(top: Path, ours: str, theirs: str) -> str:
     return tree
 
 
-def apart(top: Path, base: str, commit: str) -> list[str]:
-    """The checkout and the result as commits right after the session's base, in no branch. Merged, they do not bring
-    what the base has and the checkout does not."""
+def apart(top: Path, base: str, ours: str, commit: str) -> list[str]:
+    """The checkout (`ours`) and the result as commits right after the session's base, in no branch. Merged, they do not
+    bring what the base has and the checkout does not."""
     people = ["-c", "user.name=Hansard", "-c", "user.email=hansard@hansard.invalid", "-c", "commit.gpgSign=false"]
     make = [*people, "commit-tree", "-m", "Compared", "-p", base]
-    return [run_git(top, *make, f"{each}^{{tree}}").stdout.strip() for each in ("HEAD", commit)]
+    return [run_git(top, *make, f"{each}^{{tree}}").stdout.strip() for each in (ours, commit)]
+
+
+def replaced_of(result: Result, head: str | None) -> ReplacedChanges | None:
+    """The uncommitted changes that the result was made from, as far as the checkout still has them; None for a result
+    that was made from a commit."""
+    base = result.changes["base"]
+    if head is None or result.commit is None or not base.get("reviewedOn"):
+        return None
+    return replaced_changes(PersonsGit(result.top), result.top, head, reviewed=base["commit"], on=base["reviewedOn"])
 
 
 def refuse(why: str, paths: Iterable[str]) -> None:

@@ -1,5 +1,6 @@
 """`review` and `debate`: several agents discuss something, a person decides."""
 
+import asyncio
 import os
 import shutil
 from collections.abc import Sequence
@@ -32,6 +33,8 @@ class RepositoryChanges(NamedTuple):
     top: Path
     title: str
     text: str
+    reviewed: Json | None = None
+    """What is not committed, for a session that fixes it."""
 
 
 async def changes(folder: Path, *, base: str | None) -> RepositoryChanges | None:
@@ -53,7 +56,18 @@ async def changes(folder: Path, *, base: str | None) -> RepositoryChanges | None
     title = sentence("Uncommitted changes in {name}", name=top.name)
     if base is not None:
         title = sentence("Changes in {name} since {base}", name=top.name, base=base)
-    return RepositoryChanges(top, title, _text(top, named, statistics=statistics, diff=whole))
+    return RepositoryChanges(top, title, _text(top, named, statistics=statistics, diff=whole), await _reviewed(top))
+
+
+async def _reviewed(top: Path) -> Json | None:
+    from adapters.workspace.git import WorkspaceError
+    from adapters.workspace.reviewed import uncommitted
+
+    try:
+        patch = await asyncio.to_thread(uncommitted, top)
+    except WorkspaceError:  # it can be reviewed all the same
+        return None
+    return patch and patch._asdict()
 
 
 def _inert(top: Path) -> tuple[str, ...]:
@@ -198,7 +212,7 @@ async def review(
     else:
         repository = RepositoryChanges(Path.cwd(), "", text_or_file(subject, file, what="subject"))
     body: Json = {"kind": "review", "subject": repository.text, "title": repository.title, "strategy": strategy}
-    body |= {"maxRounds": max_rounds, "profile": profile, "origin": "cli"}
+    body |= {"maxRounds": max_rounds, "profile": profile, "origin": "cli", "reviewed": repository.reviewed}
     return await start(where, team, options, body, json=json, here=repository.top)
 
 

@@ -119,7 +119,7 @@ async def start(
         if folder or not talks:
             say_where(options, folder)
         if not talks:
-            say_uncommitted(folder)
+            say_uncommitted(folder, begins_with=await _reviewed_changes(api, whole.get("fixes")))
         await say_who(api, options)
         if options.detach:
             return await started(api, answer, json=json)
@@ -139,8 +139,16 @@ def say_where(options: StartOptions, folder: str | None) -> None:
     say(sentence("Workspace: {folder}.", folder=_described(folder, explicit=options.workspace is not None)))
 
 
-def say_uncommitted(folder: str | None) -> None:
-    """The changes that the agents will not see."""
+async def _reviewed_changes(api: Api, fixed: object) -> bool:
+    """Returns whether the session begins with the uncommitted changes that were reviewed."""
+    if not fixed:
+        return False
+    [start] = await api.events(str(fixed), after=0, limit=1)
+    return bool((start["data"].get("topic") or {}).get("reviewed"))
+
+
+def say_uncommitted(folder: str | None, *, begins_with: bool = False) -> None:
+    """The changes that the agents will not see, unless the work begins with those that were reviewed."""
     if folder is None or not in_repository(Path(folder)):
         return
     if _has_submodules(Path(folder)):
@@ -153,6 +161,8 @@ def say_uncommitted(folder: str | None) -> None:
                 "The repository has no commits yet, so the agents start with an empty folder. Commit your files first."
             )
         )
+    elif begins_with:
+        say(sentence("The agents begin with the changes that were reviewed, and the result replaces them."))
     elif paths:
         more = sentence(" and {n} more", n=len(paths) - _NAMED) if len(paths) > _NAMED else ""
         say(

@@ -33,7 +33,7 @@ from domain.session.state import Session
 from domain.session.team_decisions import DecisionPolicy
 from domain.session.turns import RecordPackage, RecordTurn, RetryTurn, TurnAnswered, TurnAttemptFailed, TurnFailed
 from domain.session.validation import Cause, CleanRoom, Flake, ValidationStep
-from domain.session.workspace import EVERYTHING, PathScope
+from domain.session.workspace import EVERYTHING, PathScope, ReviewedDiff
 from domain.values.base import Command, DomainEvent, StartCommand, Text, Unknown
 from domain.values.budget import BudgetLimits, Extension
 from domain.values.sentences import Sentence
@@ -66,6 +66,7 @@ class StartDelivery(StartCommand):
     preparation: Preparation = Preparation()
     scope: PathScope = EVERYTHING
     fixes: str = ""
+    reviewed: ReviewedDiff | None = None
     decisions: DecisionPolicy | None = None
     phases: tuple[Phase, ...] = PHASES
 

@@ -13,7 +13,7 @@ from domain.session.team_decisions import (
     TeamPolicy,
 )
 from domain.session.validation import Cause, CleanRoom, Flake, SetupCommand, Stage, ValidationStep
-from domain.session.workspace import EVERYTHING, PathScope
+from domain.session.workspace import EVERYTHING, PathScope, ReviewedDiff
 from domain.values.base import DomainEvent, Text, Value, absent
 from domain.values.budget import BudgetLimits, ExhaustedBudget, Reason
 from domain.values.sentences import Sentence
@@ -88,6 +88,9 @@ class DeliveryStarted(DeliveryTransition):
     baseline: bool = Field(default=False, description="whether the validation runs once before the first phase")
     preparation: Preparation = Field(default=Preparation(), description="how its workspace is prepared")
     fixes: str = Field(default="", description="the review whose findings it fixes")
+    reviewed: ReviewedDiff | None = Field(
+        default=None, exclude_if=absent, description="the uncommitted changes that it starts with, and replaces"
+    )
     scope: PathScope = Field(default=EVERYTHING, description="the paths it may change")
     decisions: TeamPolicy = None
     phases: tuple[Phase, ...] = Field(default=PHASES, description="the phases it goes through, in order")

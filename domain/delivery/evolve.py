@@ -131,6 +131,7 @@ def _begin(event: DeliveryStarted, metadata: EventMetadata) -> Delivery:
         decisions=event.decisions,
         no_progress_limit=event.no_progress_limit,
         preparation=event.preparation,
+        starts_with=event.reviewed,
         scope=event.scope,
         way=event.phases,
         phase=event.phases[0],

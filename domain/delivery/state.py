@@ -11,7 +11,7 @@ from domain.session.children import ReviewSettings
 from domain.session.revisions import to_judge, to_write
 from domain.session.state import Session
 from domain.session.validation import ValidationStep
-from domain.session.workspace import EVERYTHING, PathScope, touched
+from domain.session.workspace import EVERYTHING, PathScope, ReviewedDiff, touched
 from domain.values.base import Text
 from domain.values.budget import Budget, BudgetStatus, Reason
 from domain.values.sentences import Sentence
@@ -86,6 +86,8 @@ class Delivery(Session):
     """The files that the plan names."""
     written: tuple[str, ...] = ()
     """The files that the developer changed in this iteration."""
+    starts_with: ReviewedDiff | None = None
+    """The person's uncommitted changes that it began with."""
     scope: PathScope = EVERYTHING
     scope_request: ScopeRequest | None = None
     scope_requests: int = 0

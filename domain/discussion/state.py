@@ -31,6 +31,7 @@ from domain.session.forks import SessionForked
 from domain.session.record import kind_of
 from domain.session.state import EventMetadata, Session, evolve_shared
 from domain.session.team_decisions import Vote
+from domain.session.workspace import ReviewedDiff
 from domain.values.base import DomainEvent, Text
 from domain.values.sentences import Sentence
 
@@ -91,6 +92,8 @@ class Discussion(Session):
     expires_as: str | None = None
     authors: tuple[str, ...] = ()
     """The agents who wrote the work under review."""
+    uncommitted: ReviewedDiff | None = None
+    """The person's uncommitted changes, if it is about those."""
     rounds: tuple[RoundContribution, ...] = ()
     round_bytes: int = 0
     """UTF-8 bytes of all rounds, as prompts show them."""
@@ -222,6 +225,7 @@ def _begin(event: DiscussionStarted, metadata: EventMetadata) -> Discussion:
         expires_as=topic.expires_as,
         retry=topic.retry,
         authors=topic.authors,
+        uncommitted=topic.reviewed,
         decisions=topic.decisions,
         seen=seen_after("", event),
     )

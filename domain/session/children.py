@@ -8,6 +8,7 @@ from pydantic import Field
 from domain.convergence.profiles import Profile
 from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.team_decisions import TeamPolicy
+from domain.session.workspace import ReviewedDiff
 from domain.values.base import Command, DomainEvent, Text, Value, absent
 from domain.values.budget import Spent
 
@@ -75,6 +76,9 @@ class DiscussionBrief(Value):
     retry: RetryPolicy = Field(default=ONCE, description="how failed turns are retried")
     authors: tuple[str, ...] = Field(default=(), description="the agents who wrote what is reviewed")
     decisions: TeamPolicy = None
+    reviewed: ReviewedDiff | None = Field(
+        default=None, exclude_if=absent, description="the uncommitted changes that are reviewed, if it is about those"
+    )
 
 
 class ChildRequested(DomainEvent):

@@ -7,7 +7,7 @@ from typing import ClassVar, Final, Literal
 
 from pydantic import Field
 
-from domain.values.base import Count, DomainEvent, Value, absent
+from domain.values.base import Count, DomainEvent, Text, Value, absent
 from domain.values.sentences import Sentence
 
 FileStatus = Literal["added", "modified", "deleted", "renamed"]
@@ -51,6 +51,13 @@ class ReviewedLines(Value):
         return 100 if self.shown >= self.of else self.shown * 100 // self.of
 
 
+class ReviewedDiff(Value):
+    """The uncommitted changes of a checkout that a review was about."""
+
+    commit: str = Field(description="the commit that was checked out")
+    patch: Text = Field(description="what the checkout had beyond it, as a diff")
+
+
 class WorkspacePrepared(DomainEvent):
     """The workspace was made. `dirty`: the repository had uncommitted changes, which are not part of the base."""
 
@@ -61,6 +68,11 @@ class WorkspacePrepared(DomainEvent):
     )
     base_commit: str = Field(description="the commit that the work began with")
     dirty: bool = Field(default=False, description="whether there were uncommitted changes; they are not included")
+    reviewed_on: str | None = Field(
+        default=None,
+        exclude_if=absent,
+        description="the commit below the base, where the base has uncommitted changes that were reviewed",
+    )
 
 
 class ResultPublished(DomainEvent):

@@ -23,7 +23,7 @@ def result_of(session: Session, planned: Collection[str], scope: PathScope = EVE
     names = tuple(posixpath.normpath(posixpath.join(folder, path)) for path in planned)
     return ResultView(
         repository=base.repository,
-        base=ResultBase(branch=base.base_branch, commit=base.base_commit),
+        base=ResultBase(branch=base.base_branch, commit=base.base_commit, reviewed_on=base.reviewed_on),
         branch=session.branch,
         branch_problem=session.branch_problem and str(session.branch_problem),
         branch_problem_sentence=coded(session.branch_problem),

@@ -104,6 +104,11 @@ class ScopeRequestView(View):
 class ResultBase(View):
     branch: str | None = Field(description="null for a detached head, and without git")
     commit: str
+    reviewed_on: str | None = Field(
+        default=None,
+        exclude_if=absent,
+        description="the commit below it, where it has uncommitted changes that were reviewed, and are replaced",
+    )
 
 
 class ResultFile(View):

@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from adapters.store.port import Store
+from adapters.store.texts import whole
 from adapters.store.turns import Lease, TurnStatus
 from adapters.turns.conversation import ancestors
 from adapters.turns.job import Job, of_record, requested
@@ -120,7 +122,8 @@ class ExternalLeases:
         assert isinstance(request.event, TurnRequested), "each lease has a request"
         lease = of_record(lease, request, session)
         job_session = replace(session, tree=before.tree, slot=before.slot)
-        return Job(lease, request.event, job_session, self._writer.load, ancestors(self._store, session))
+        sources = ancestors(self._store, session)
+        return Job(lease, request.event, job_session, self._writer.load, sources, partial(whole, self._store))
 
 
 def _lost(turn_id: str, status: TurnStatus) -> LeaseLost:

@@ -1,6 +1,9 @@
 """Makes the jobs of turns that were claimed."""
 
+from functools import partial
+
 from adapters.store.port import Store
+from adapters.store.texts import whole
 from adapters.store.turns import Lease
 from adapters.turns.conversation import ancestors
 from adapters.turns.job import Job, of_record, requested
@@ -36,4 +39,5 @@ class Jobs:
         request = requested(self._store, lease, self._writer.newest.request)
         assert session is not None and isinstance(request.event, TurnRequested), "each lease has a request"
         lease = of_record(lease, request, session)
-        return Job(lease, request.event, session, self._writer.load, ancestors(self._store, session))
+        sources = ancestors(self._store, session)
+        return Job(lease, request.event, session, self._writer.load, sources, partial(whole, self._store))

@@ -81,6 +81,7 @@ def base_of(job: Job, workspaces: Workspaces) -> WorkspacePrepared | None:
         base_branch=workspace.branch,
         base_commit=workspace.base(),
         dirty=workspace.dirty,
+        reviewed_on=workspace.reviewed_on,
     )
 
 
