@@ -30,6 +30,8 @@ from domain.session import (
     attendance,
     children,
     comments,
+    forge,
+    forge_past,
     forks,
     landing,
     landing_rules,
@@ -131,6 +133,7 @@ EVENTS: tuple[type[DomainEvent], ...] = (
     *comments.EVENTS,
     *revisions.EVENTS,
     *attendance.EVENTS,
+    *forge.EVENTS,
     *redaction.REDACTIONS,
     DecisionVoted,
     *(event for kind in STREAMS.values() for event in kind.events),
@@ -190,7 +193,10 @@ def _command_of(recorded: RecordedCommand, session: Session | None) -> Command |
     own = kind(recorded.recorded[0].kind).command_of
     events = recorded.events
     command = (
-        shared_command(events, session) or landing_rules.landing_command(events, session) or own(recorded, session)
+        shared_command(events, session)
+        or forge_past.forge_command(events)
+        or landing_rules.landing_command(events, session)
+        or own(recorded, session)
     )
     prepared = workspace.prepared_in(events)
     return command.model_copy(update={"prepared": prepared}) if isinstance(command, turns.RecordTurn) else command

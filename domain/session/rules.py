@@ -7,6 +7,8 @@ from domain.session.attempt_ends import AttemptEnds, SoFar, nothing
 from domain.session.comment_rules import add_comment, change_comment
 from domain.session.comments import AddComment, ChangeComment
 from domain.session.decision import Events, Kind, Now, Outcome
+from domain.session.forge import ForgeCommand
+from domain.session.forge_rules import decide_forge
 from domain.session.fork_rules import asked_instead, diverge, fork, release
 from domain.session.forks import Diverge, ForkSession, Release
 from domain.session.landing import LandSession, RecordLanding
@@ -47,8 +49,8 @@ def carry_out(
 
 
 def _decide(now: Now[S], command: Command) -> Events:
-    """Returns what the command leads to: by the rules for forks, comments, permissions or landings if it is about
-    those, otherwise by the kind's."""
+    """Returns what the command leads to: by the rules for forks, comments, permissions, pull requests or landings if it
+    is about those, otherwise by the kind's."""
     match command:
         case ForkSession():
             return _forked(now, command)
@@ -68,6 +70,8 @@ def _decide(now: Now[S], command: Command) -> Events:
             return decide_permission(now, command)
         case WithdrawPermissions():
             return withdraw_permissions(now, command)
+        case ForgeCommand():
+            return decide_forge(now, command)
         case LandSession():
             return request_landing(now, command)
         case RecordLanding():

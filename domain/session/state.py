@@ -21,6 +21,7 @@ from domain.session.attempts import (
 )
 from domain.session.children import ChildClosed, ChildRequested, OpenChild
 from domain.session.comments import CommentAnswered, CommentChanged, CommentMade, Comments
+from domain.session.forge import CommitsTaken, ForgeEvent, PullRequestMerged
 from domain.session.forks import Reuse, SessionDiverged, SessionForked, SessionReleased
 from domain.session.landing import (
     LANDABLE,
@@ -38,6 +39,9 @@ from domain.session.permissions import (
     PermissionQuestion,
     questions_after,
 )
+from domain.session.pull_request import PullRequest
+from domain.session.pull_request import after as forge_after
+from domain.session.pull_request import revised as forge_revised
 from domain.session.revisions import REVISION, Revision, RevisionRequested, delivered
 from domain.session.team_decisions import DecisionPolicy
 from domain.session.turns import (
@@ -154,6 +158,8 @@ class Session:
     comments: Comments = field(default_factory=Comments)
     revisions: tuple[Revision, ...] = ()
     """What people want changed, in the order in which they asked."""
+    forge: PullRequest | None = None
+    """The pull request of the result; None before one was wanted."""
     spent: Spent = field(default_factory=Spent)
     last_error: Sentence | str | None = None
     retry: RetryPolicy = ONCE
@@ -325,6 +331,7 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             revision = Revision(event.revision_id, event.text, event.comments, event.by, at)
             state.revisions = (*state.revisions, revision)
             state.comments = state.comments.asked_for(event.comments)
+            state.forge = state.forge and forge_revised(state.forge, event)
         case LandingRequested():
             state.landing, state.unlanded = event, None
         case WorkLanded():
@@ -352,9 +359,11 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
                 authors = tuple(dict.fromkeys((*state.decisions.authors, event.author)))
                 state.decisions = state.decisions.changed(authors=authors)
             state.questions, state.asking_since = {}, None
-            state.unlanded = None
+            state.unlanded = state.forge = None
             if event.wait is not None and event.wait.turn_id is not None:
                 _wait_again(state, event.wait.turn_id, event.wait.deadline, at)
+        case ForgeEvent():
+            _at_forge(state, event, at)
         case SessionDiverged():
             state.reuse = None
             state.held = event.held
@@ -370,6 +379,19 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             state.last_choice = event.choice
             if event.by == "person":
                 hear(state, "decided", child=event.child_id)
+
+
+def _at_forge(state: Session, event: ForgeEvent, at: int) -> None:
+    """The pull request, and the work that has commits of somebody else now, or is part of the base branch."""
+    state.forge = forge_after(state.forge, event, at, state.spent.cost_micros or 0)
+    if isinstance(event, CommitsTaken):
+        state.tree, state.changes = event.head, event.changes or state.changes
+        if event.published is not None:
+            state.published, state.made_of = event.published, None
+        if event.base is not None and state.base is not None:
+            state.base = state.base.model_copy(update={"base_commit": event.base})
+    if isinstance(event, PullRequestMerged) and state.forge is not None:
+        state.unlanded = None
 
 
 def hear(state: Session, occasion: Occasion, words: str = "", *, child: str | None = None) -> None:

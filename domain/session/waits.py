@@ -7,7 +7,11 @@ events in a fraction of the time. A test compares both at every version.
 from collections.abc import Iterable
 from typing import Final, Literal, NamedTuple
 
-WaitsFor = Literal["decision", "permission", "scope", "budget", "checkpoint", "partial", "failed", "landing"]
+from domain.session.forge import CHECKS_RESTS
+
+WaitsFor = Literal[
+    "decision", "permission", "scope", "budget", "checkpoint", "partial", "failed", "landing", "checks", "forge"
+]
 """What a session needs from a person to continue (contract §16)."""
 
 RETRY: Final = "retry"
@@ -69,3 +73,8 @@ def partial(reason: str, *, planned: bool, retriable: bool) -> Need:
 def landing(cause: str) -> Need:
     """A finished result is not part of the branch that it was to be merged into."""
     return Need("landing", cause, ("land",))
+
+
+def forge(cause: str) -> Need:
+    """Nothing more is done about the pull request of a result."""
+    return Need("checks" if cause in CHECKS_RESTS else "forge", cause, ("pull-request",))

@@ -89,6 +89,14 @@ def _ignored(data: Data) -> str:
     return {"has completed its phases": "done", "is not part of this run": "stranger"}.get(str(data.get("reason")), "")
 
 
+def _pushed(data: Data) -> str:
+    return "ours" if data.get("pushId") else "forced" if data.get("forced") else ""
+
+
+def _taken(data: Data) -> str:
+    return "" if not data.get("base") else "marked" if data.get("paths") else "base"
+
+
 _VARIANTS: Final[Mapping[str, Callable[[Data], str]]] = {
     "turn.requested": _requested,
     "turn.answered": _answered,
@@ -104,6 +112,13 @@ _VARIANTS: Final[Mapping[str, Callable[[Data], str]]] = {
     "session.commented": lambda data: "lines" if data.get("line") else "file" if data.get("path") else "",
     "session.comment_answered": lambda data: str(data.get("answer")),
     "session.comment_changed": lambda data: str(data.get("status")),
+    "session.commits_taken": _taken,
+    "forge.pull_request_requested": lambda data: "follow" if data.get("follow") else "",
+    "forge.push_requested": lambda data: str(data.get("hold") or ""),
+    "forge.post_requested": lambda data: str(data.get("what") or ""),
+    "forge.checks_ended": lambda data: str(data.get("conclusion") or ""),
+    "forge.review_commented": lambda data: "" if data.get("counts") else "listed",
+    "forge.pushed": _pushed,
     "delivery.baseline_recorded": _baseline,
     "session.unattended": lambda data: str(data.get("why")),
     "session.landed": lambda data: "already" if data.get("before") == data.get("commit") is not None else "",

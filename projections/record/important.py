@@ -6,6 +6,7 @@ from typing import Final
 from domain.delivery.events import BaselineRecorded, PhaseCompleted
 from domain.orchestration.events import RunBaselineRecorded, WorkReported
 from domain.session.activity import ActivityRecorded
+from domain.session.forge import PushRequested
 from domain.session.workspace import ResultPublished, WorkspacePrepared
 from domain.values.base import DomainEvent
 
@@ -45,7 +46,14 @@ IMPORTANT: Final = frozenset(
         *("turn.permission_requested", "turn.permission_decided", "turn.permission_withdrawn"),
         *("session.child_closed", "session.forked", "session.diverged", "session.landed", "session.sent_back"),
         *("session.landing_not_tried", "session.revision_requested", "session.commented", "session.comment_changed"),
-        *("session.comment_answered", "session.text_redacted", "session.unattended", "decision.voted"),
+        *("session.comment_answered", "session.text_redacted", "session.unattended", "decision.voted", "session.commits_taken"),
+        *(
+            f"forge.{name}"
+            for name in (
+                *("pull_request_requested", "pull_request_opened", "issue_linked", "checks_ended", "review_commented"),
+                *("pushed", "conflicted", "merged", "closed", "reopened", "rested", "unavailable", "available"),
+            )
+        ),
         *("channel.message_rejected", "channel.message_unclear"),
     }
 )
@@ -71,6 +79,8 @@ def is_important(event: DomainEvent) -> bool:
             return result != "done"
         case WorkspacePrepared(dirty=dirty):
             return dirty
+        case PushRequested(hold=hold):
+            return hold is not None
         case ResultPublished(branch=branch):
             return branch is None
         case _:

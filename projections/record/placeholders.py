@@ -232,6 +232,11 @@ def _named(group: str, field: str = "") -> Callable[[Places], str]:
     return lambda places: places.say.of(group, str(places.data.get(field or group, "")))
 
 
+def _failed_checks(places: Places) -> str:
+    checks = places.data.get("checks") or ()
+    return _one_line(", ".join(str(each.get("name")) for each in checks if each.get("conclusion") == "failure"))
+
+
 def _rounds(places: Places) -> str:
     return str((places.data.get("topic") or {}).get("maxRounds", "?"))
 
@@ -278,6 +283,10 @@ _COMPUTED: Final[Mapping[str, Callable[[Places], str]]] = {
     "files": _files,
     "reasons": lambda places: _after_colon("; ".join(map(str, (places.data.get("reasons") or ())[:_FILES]))),
     "paths": lambda places: _one_line(", ".join(map(str, places.data.get("paths") or ()))),
+    "short": lambda places: str(places.data.get("head") or places.data.get("commit") or "")[:10],
+    "failed_checks": _failed_checks,
+    "rest": lambda places: places.say.of("rest", str(places.data.get("why") or "")),
+    "forge_why": lambda places: _one_line(places.data.get("why")),
     "cause": _cause,
     "cause_within": _cause_within,
     "failure": _failure,

@@ -5,10 +5,23 @@ from collections.abc import Collection
 from typing import Literal
 
 from domain.checks.test_files import is_test
+from domain.session.forge import ReviewCommented
+from domain.session.pull_request import PullRequest
 from domain.session.state import Session
 from domain.session.workspace import EVERYTHING, PathScope, touched
 from domain.values.sentences import coded
-from projections.views.session import LandedView, LandingView, ResultBase, ResultFile, ResultView, ReviewedView
+from projections.views.session import (
+    LandedView,
+    LandingView,
+    PullRequestCheck,
+    PullRequestChecks,
+    PullRequestComment,
+    PullRequestView,
+    ResultBase,
+    ResultFile,
+    ResultView,
+    ReviewedView,
+)
 
 
 def result_of(session: Session, planned: Collection[str], scope: PathScope = EVERYTHING) -> ResultView | None:
@@ -39,12 +52,15 @@ def result_of(session: Session, planned: Collection[str], scope: PathScope = EVE
         reviewed=ReviewedView(shown=reviewed.shown, of=reviewed.of) if reviewed else None,
         landed=LandedView(branch=session.landed.onto, commit=session.landed.commit) if session.landed else None,
         landing=_landing(session),
+        pull_request=pull_request_view(session, session.forge) if session.forge else None,
         outside=scope.outside_of(touched(changes)),
     )
 
 
 def _landing(session: Session) -> LandingView | None:
     """The outcome of the newest landing. What older logs call sent back because of the checkout was not tried."""
+    if session.forge is not None and (merged := session.forge.merged):
+        return LandingView(onto=session.forge.base, status="landed", commit=merged.commit, reason=None, paths=())
     if not_tried := session.not_tried:
         return LandingView(
             onto=not_tried.onto,
@@ -86,3 +102,52 @@ def _below(workspace: str | None, repository: str | None) -> str:
 def _is_named(path: str, names: Collection[str]) -> bool:
     """Returns whether the file itself was named, or a folder above it."""
     return any(path == name or name == "." or path.startswith(f"{name}/") for name in names)
+
+
+def pull_request_view(session: Session, pull: PullRequest) -> PullRequestView:
+    """The pull request as it stands."""
+    checks = pull.checks
+    return PullRequestView(
+        forge=pull.forge,
+        project=pull.project,
+        number=pull.number,
+        url=pull.url or None,
+        state=pull.state,
+        follow=pull.follow,
+        base=pull.base,
+        branch=pull.branch,
+        head=pull.head,
+        checks=PullRequestChecks(
+            head=checks.head,
+            conclusion=checks.conclusion,
+            items=tuple(
+                PullRequestCheck(name=each.name, conclusion=each.conclusion, url=each.url) for each in checks.checks
+            ),
+        )
+        if checks
+        else None,
+        mergeable=None if pull.number is None else pull.conflict is None,
+        comments=tuple(_comment(session, each) for each in pull.comments),
+        revisions=pull.revised,
+        rest=pull.rest,
+        detail=pull.rest_detail or None,
+        waiting=pull.push.paths if pull.push is not None and pull.push.hold else (),
+        unavailable=pull.lost.why if pull.lost else None,
+        issue=pull.issue.url if pull.issue else None,
+    )
+
+
+def _comment(session: Session, comment: ReviewCommented) -> PullRequestComment:
+    own = session.comments.by_id.get(comment.comment_id or "")
+    return PullRequestComment(
+        id=comment.id,
+        by=comment.by,
+        path=comment.path,
+        line=comment.line,
+        text=comment.text,
+        head=comment.head,
+        counts=comment.counts,
+        url=comment.url,
+        comment_id=comment.comment_id,
+        status=own.status if own else None,
+    )

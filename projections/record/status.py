@@ -35,6 +35,18 @@ _WHY: Final = {
     "landing_sent_back": "The result does not fit the branch as it is now.",
     "landing_not_tried": "The result was not landed: the repository is not ready for it.",
     "landing_failed": "The landing could not run.",
+    "checks_attempts": "The checks still fail.",
+    "checks_unchanged": "The checks fail, and the last revision changed nothing.",
+    "max_revisions": "The number of revisions is used up.",
+    "max_cost": "The money for revisions is used up.",
+    "forced_push": "Somebody replaced commits of the branch by force.",
+    "branch_gone": "The branch is gone at the forge.",
+    "cannot_merge": "Other commits could not be merged.",
+    "ci_settings": "The push changes settings of the CI.",
+    "from_issue": "The first push of work that began with an issue.",
+    "refused": "The forge refused it.",
+    "no_workspace": "The workspace is not on this machine.",
+    "cannot_revise": "The session takes no change requests now.",
 }
 
 

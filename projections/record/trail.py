@@ -20,16 +20,17 @@ _BAD: Final = frozenset(
         *("review_blocking_detected", "validation_failed", "no_progress", "scope_exceeded", "phase_failed"),
         *("budget_exhausted", "partial_reached", "agent_failed", "attempt_failed", "failed", "plan_refused"),
         *("verdict_refused", "verdict_unreadable", "verdict_overturned", "sent_back", "activity_recorded"),
-        *("landing_not_tried", "comments_unchanged"),
+        *("landing_not_tried", "comments_unchanged", "conflicted", "closed", "unavailable"),
         *("flaky_seen", "baseline_recorded", "work_reported", "phase_completed", "result_published"),
     }
 )
-_GOOD: Final = frozenset({"review_approved", "tests_passed", "completed", "landed"})
+_GOOD: Final = frozenset({"review_approved", "tests_passed", "completed", "landed", "merged"})
 _ASK: Final = frozenset(
     {
         *("decided", "decision_requested", "voted", "checkpoint_reached", "expired", "continued", "plan_returned"),
         *("fix_requested", "review_held", "scope_requested", "scope_decided", "diverged"),
         *("permission_requested", "permission_decided", "commented", "comment_changed"),
+        *("review_commented", "rested", "push_requested"),
     }
 )
 _ENDS: Final = {"success": "good", "failed": "bad", "exhausted": "bad"}
@@ -43,6 +44,8 @@ def tone_of(event: DomainEvent) -> str:
     passed, last = event.__dict__.get("passed"), event.TOPIC.rpartition(".")[2]
     if passed is not None:
         return "good" if passed else "bad"
+    if last == "checks_ended":
+        return "good" if event.__dict__.get("conclusion") == "success" else "bad"
     if last == "session_finished":
         return _ENDS.get(str(event.__dict__.get("state")), "note")
     if last == "permission_decided" and event.__dict__.get("decision") == "deny":

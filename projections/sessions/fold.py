@@ -29,6 +29,7 @@ from projections.record.markdown import shortened
 from projections.record.session import title_of
 from projections.sessions import questions, waiting
 from projections.sessions.handover import HANDOVER_EVENTS, follow_handover, follow_unlanded
+from projections.sessions.pull_requests import FORGE_EVENTS, follow_pull_request, follow_rest
 from projections.sessions.row import ENDING_EVENTS, ROWS, SessionRow, date_forks, follow_ending
 
 SCHEMA: Final = (
@@ -71,8 +72,12 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
             follow_ending(row, recorded)
         if parts.hands_over:
             follow_handover(row, recorded)
+        if parts.at_forge:
+            follow_pull_request(row, recorded)
         if row.unlanded is not None:
             follow_unlanded(row, recorded)
+        if row.pull_request is not None:
+            follow_rest(row, recorded)
         if parts.turn:
             turns.follow(recorded)
         if parts.question:
@@ -84,11 +89,13 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
 
 
 class _Parts(NamedTuple):
-    """What else an event of a class may change: the row by a rule, its ending, its result, turns, questions."""
+    """What else an event of a class may change: the row by a rule, its ending, its result, its pull request, turns,
+    questions."""
 
     rule: Rule | None
     ends: bool
     hands_over: bool
+    at_forge: bool
     turn: bool
     question: bool
 
@@ -97,7 +104,7 @@ class _Parts(NamedTuple):
 def _parts_of(kind: type[DomainEvent]) -> _Parts:
     """Looked up for every event, of which most change little."""
     rules = (rule for about, rule in _RULES.items() if issubclass(kind, about))
-    parts = (ENDING_EVENTS, HANDOVER_EVENTS, waiting.TURN_EVENTS, questions.QUESTION_EVENTS)
+    parts = (ENDING_EVENTS, HANDOVER_EVENTS, FORGE_EVENTS, waiting.TURN_EVENTS, questions.QUESTION_EVENTS)
     return _Parts(next(rules, None), *(issubclass(kind, about) for about in parts))
 
 
@@ -318,5 +325,5 @@ OVERVIEW: Final = Projection(
     tables=("overview", "overview_labels", "overview_turns", "overview_questions"),
     schema=SCHEMA,
     apply=apply,
-    version=25,
+    version=26,
 )

@@ -111,6 +111,6 @@ def _refused(row: SessionRow, event: WorkSentBack | LandingNotTried, words: str)
 
 
 def follow_unlanded(row: SessionRow, recorded: Recorded) -> None:
-    """Returns what came to its end waits for a person while its landing has not merged it."""
-    if row.unlanded is not None and row.waits_for is None and row.status in LANDABLE:
+    """Let what came to its end wait for a person while its landing has not merged it."""
+    if row.unlanded is not None and row.waits_for in (None, "checks", "forge") and row.status in LANDABLE:
         row.wait(waits.landing(row.unlanded), recorded)

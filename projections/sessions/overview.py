@@ -13,6 +13,7 @@ from domain.values.sentences import Sentence
 from projections.engine.ports import LATEST, Database
 from projections.facts import AT_REST
 from projections.reports.ledger import Filters
+from projections.sessions.pull_requests import pull_request_of
 from projections.sessions.questions import turns_asking
 from projections.sessions.row import ROWS, SessionRow, belonging
 from projections.sessions.search import matching
@@ -261,6 +262,7 @@ def _item(row: SessionRow, turns: Sequence[TurnView], children: Sequence[str], *
             "recommendation": row.recommendation,
             "forked_at": row.forked_at,
             "landing": json.loads(row.landing) if row.landing else None,
+            "pull_request": pull_request_of(row),
             "outcome": _outcome(row) if row.status in AT_REST else None,
             "waiting": _waiting(row, turns, waits_below),
         }

@@ -25,8 +25,9 @@ from projections.sessions.places import HERE, of_repository
 class SessionRow:
     """`created` and `waiting` are positions in the log: of the first event, and of the event since which it waits.
 
-    `labels`, `checked`, `checks`, `landing`, `choices`, `convergence`, `feedback`, `policy`, `votes` and the sentences
-    are JSON. `cause` is a code: why it waits; `unlanded`, too: why the newest landing has not merged the result.
+    `labels`, `checked`, `checks`, `landing`, `pull_request`, `choices`, `convergence`, `feedback`, `policy`, `votes`
+    and the sentences are JSON. `cause` is a code: why it waits; `unlanded`, too: why the newest landing has not merged
+    the result.
     `rejected` is what rejected the work last: the failing test, the blocking finding.
     """
 
@@ -87,6 +88,7 @@ class SessionRow:
     checked: str | None = None
     landing: str | None = None
     unlanded: str | None = None
+    pull_request: str | None = None
     scripted: int = 0
     started_in: str | None = None
 

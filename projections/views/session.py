@@ -12,6 +12,7 @@ from domain.discussion.events import StopReason
 from domain.orchestration.chart import Status as OrchestrationStatus
 from domain.orchestration.events import Mode
 from domain.session.attempts import Work
+from domain.session.forge import ForgeKind, RestReason
 from domain.session.turns import FenceLevel
 from domain.session.validation import CleanRoom, Flake, Stage, Validated
 from domain.session.workspace import FileStatus
@@ -152,6 +153,58 @@ class LandingView(View):
     sentence: Sentence | None = Field(default=None, exclude_if=absent, description="`detail` as data")
 
 
+class PullRequestCheck(View):
+    name: str
+    conclusion: str
+    url: str
+
+
+class PullRequestChecks(View):
+    """The checks of the newest commit, once all had ended."""
+
+    head: str
+    conclusion: Literal["success", "failure"]
+    items: tuple[PullRequestCheck, ...]
+
+
+class PullRequestComment(View):
+    """A comment at the forge. `counts`: its author may push, or is allowed; others start nothing."""
+
+    id: str
+    by: str
+    path: str | None
+    line: int | None
+    text: str
+    head: str | None
+    counts: bool
+    url: str
+    comment_id: str | None = Field(description="the session's comment that it became")
+    status: str | None = Field(description="of that comment")
+
+
+class PullRequestView(View):
+    """The pull request of a result, at the forge."""
+
+    forge: ForgeKind
+    project: str
+    number: int | None = Field(description="null until it is open")
+    url: str | None
+    state: Literal["none", "open", "merged", "closed"]
+    follow: bool = Field(description="whether it is kept at until it is merged or closed")
+    base: str
+    branch: str
+    head: str | None = Field(description="the commit of its branch at the forge")
+    checks: PullRequestChecks | None
+    mergeable: bool | None = Field(description="false in a conflict with the base; null before it is open")
+    comments: tuple[PullRequestComment, ...]
+    revisions: int = Field(description="how many revisions the forge has caused")
+    rest: RestReason | None = Field(description="why nothing more is done until a person acts")
+    detail: str | None = Field(description="more about that")
+    waiting: tuple[str, ...] = Field(description="the settings of the CI that a push would change that waits")
+    unavailable: str | None = Field(description="what the forge does instead of answering")
+    issue: str | None = Field(description="the issue that the work began with")
+
+
 class ResultView(View):
     """What the session has changed so far."""
 
@@ -178,6 +231,9 @@ class ResultView(View):
     )
     landed: LandedView | None = Field(default=None, exclude_if=absent, description="where `land` merged it")
     landing: LandingView | None = Field(default=None, exclude_if=absent, description="the outcome of the newest `land`")
+    pull_request: PullRequestView | None = Field(
+        default=None, exclude_if=absent, description="the pull request, if one was wanted"
+    )
 
 
 class ReportView(View):

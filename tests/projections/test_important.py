@@ -21,6 +21,7 @@ HARMLESS = {
     "delivery.phase_skipped", "delivery.phase_started",
     "orchestration.judging_started", "orchestration.orchestrate_done", "orchestration.review_started",
     "orchestration.round_done",
+    "forge.post_requested", "forge.posted",
     "session.agent_sessions_cleared", "session.child_requested", "session.landing_requested", "session.released",
     "turn.answered", "turn.requested",
 }  # fmt: skip
@@ -28,7 +29,7 @@ HARMLESS = {
 IT_DEPENDS = {
     "delivery.baseline_recorded", "delivery.phase_completed", "orchestration.work_reported",
     "orchestration.baseline_recorded",
-    "session.result_published", "session.workspace_prepared", "turn.activity_recorded",
+    "forge.push_requested", "session.result_published", "session.workspace_prepared", "turn.activity_recorded",
 }  # fmt: skip
 
 

@@ -227,5 +227,6 @@ def test_the_walks_meet_nearly_everything_that_can_happen(tmp_path: Path) -> Non
         stage = wander(folder, seed, 100)
         met |= {recorded.event.TOPIC for recorded in stage.events()}
         stage.store.close()
-    unmet = TOPICS.keys() - met - ELSEWHERE
+    at_forges = {topic for topic in TOPICS if topic.startswith("forge.")} | {"session.commits_taken"}
+    unmet = TOPICS.keys() - met - ELSEWHERE - at_forges
     assert len(unmet) <= 6, sorted(unmet)

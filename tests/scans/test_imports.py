@@ -103,16 +103,16 @@ WEIGHTS = {
     "adapters.agents.port": 30,
     "adapters.agents.prompts.catalogue": 15,
     "adapters.fence.choice": 20,
-    "adapters.notify.outbox": 40,
-    "adapters.notify.receivers": 61,
+    "adapters.notify.outbox": 42,
+    "adapters.notify.receivers": 63,
     "adapters.processes.program": 30,
-    "adapters.proof.inclusion": 42,
-    "adapters.store.location": 42,
+    "adapters.proof.inclusion": 44,
+    "adapters.store.location": 44,
     "adapters.store.port": 41,
     "adapters.store.rows": 15,
     "adapters.store.sqlite.views": 40,
     "adapters.turns.commands.limits": 26,
-    "adapters.writer.newest": 40,
+    "adapters.writer.newest": 42,
 }
 """How many of our modules others may load. A module that is not listed may load what it needs."""
 

@@ -11,6 +11,7 @@ from projections.record.session import view
 from projections.record.status import outcome
 from projections.record.turns import Turns
 from projections.record.worklog import delivery, discussion, orchestration
+from projections.record.worklog.forge import at_forge
 from projections.record.worklog.parts import Row, Worklog, asked_again, comments, permissions
 
 
@@ -33,7 +34,12 @@ def write(log: Worklog, turns: Turns, recorded: Recorded) -> None:
     """Add what an event says."""
     shape = _SHAPES.get(recorded.kind)
     if shape is not None:
-        more = (*permissions(recorded.event), *asked_again(recorded), *comments(recorded.event))
+        more = (
+            *permissions(recorded.event),
+            *asked_again(recorded),
+            *comments(recorded.event),
+            *at_forge(recorded.event),
+        )
         for row in [*shape.rows(log, turns, recorded), *more]:
             log.add(recorded.version, row)
 

@@ -1,0 +1,65 @@
+"""The way back from recorded events of a pull request to the commands that led to them."""
+
+from collections.abc import Sequence
+
+from domain.session.comments import CommentMade, comment_command
+from domain.session.forge import (
+    CiPaths,
+    CommitsTaken,
+    FollowUp,
+    ForgeFact,
+    ForgeFound,
+    ForgeLost,
+    ForgePosted,
+    IssueLinked,
+    LinkIssue,
+    NoteForgeFound,
+    NoteForgeLost,
+    PostRequested,
+    PullRequestRequested,
+    PullRequestRested,
+    PushRequested,
+    RecordForgeFact,
+    RecordPost,
+    RequestPullRequest,
+    RestPullRequest,
+    TakeCommits,
+)
+from domain.values.base import Command, DomainEvent
+
+
+def forge_command(events: Sequence[DomainEvent]) -> Command | None:
+    """The command about a pull request that led to these events, if it was one."""
+    match events[0]:
+        case PullRequestRequested() as event:
+            fields = _fields(event, RequestPullRequest, "ci", "actor")
+            return RequestPullRequest(ci=_ci(events[1:]), actor=event.by, **fields)
+        case IssueLinked() as event:
+            return LinkIssue(**_fields(event, LinkIssue))
+        case PushRequested() | PostRequested():
+            return FollowUp(ci=_ci(events))
+        case ForgePosted() as event:
+            return RecordPost(post_id=event.post_id, id=event.id, url=event.url)
+        case CommitsTaken() as event:
+            return TakeCommits(taken=event)
+        case PullRequestRested() as event:
+            return RestPullRequest(why=event.why, detail=event.detail)
+        case ForgeLost() as event:
+            return NoteForgeLost(why=event.why, retry_at=event.retry_at)
+        case ForgeFound():
+            return NoteForgeFound()
+        case event if isinstance(event, ForgeFact):
+            made = events[1] if len(events) > 1 else None
+            return RecordForgeFact(fact=event, remark=comment_command(made) if isinstance(made, CommentMade) else None)
+        case _:
+            return None
+
+
+def _fields(event: DomainEvent, command: type[Command], *others: str) -> dict[str, object]:
+    """What the command had in common with the event."""
+    return {name: getattr(event, name) for name in command.model_fields.keys() - {"blobs", *others}}
+
+
+def _ci(events: Sequence[DomainEvent]) -> CiPaths | None:
+    push = next((event for event in events if isinstance(event, PushRequested)), None)
+    return CiPaths(commit=push.commit, paths=push.paths) if push is not None else None

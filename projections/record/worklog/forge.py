@@ -1,0 +1,88 @@
+"""The entries of a worklog about the session's pull request."""
+
+from collections.abc import Iterator
+
+from domain.session.forge import (
+    ChecksEnded,
+    CommitsTaken,
+    Conflicted,
+    ForgeFound,
+    ForgeLost,
+    PullRequestClosed,
+    PullRequestMerged,
+    PullRequestOpened,
+    PullRequestReopened,
+    PullRequestRequested,
+    PullRequestRested,
+    Pushed,
+    PushRequested,
+    ReviewCommented,
+)
+from domain.values.base import DomainEvent
+from projections.record.markdown import cell, code, mark
+from projections.record.worklog.parts import Row, point
+
+
+def at_forge(event: DomainEvent) -> Iterator[Row]:
+    """What has happened to the pull request."""
+    if head := _head(event):
+        yield "log", "\n\n".join([f"### {head}", *_points(event)])
+
+
+def _head(event: DomainEvent) -> str:
+    match event:
+        case PullRequestRequested(by=by):
+            return mark("forge_wanted", _who(by))
+        case PullRequestOpened(number=number):
+            return mark("forge_opened", number)
+        case PushRequested(hold=str() as hold):
+            return mark(f"forge_rested_{hold}")
+        case Pushed(push_id=str(), head=head):
+            return mark("forge_pushed", code(head[:10]))
+        case Pushed(by=by, forced=True):
+            return mark("forge_forced", _who(by))
+        case Pushed(by=by, head=head):
+            return mark("forge_pushed_by", _who(by), code(head[:10]))
+        case ChecksEnded(conclusion="success"):
+            return mark("forge_passed")
+        case ChecksEnded(checks=checks):
+            return mark("forge_failed", cell(", ".join(each.name for each in checks if each.conclusion == "failure")))
+        case ReviewCommented(by=by):
+            return mark("forge_comment", _who(by))
+        case Conflicted():
+            return mark("forge_conflict")
+        case CommitsTaken(by=by):
+            return mark("forge_taken", _who(by))
+        case PullRequestMerged(by=by):
+            return mark("forge_merged", _who(by))
+        case PullRequestClosed(by=by):
+            return mark("forge_closed", _who(by))
+        case PullRequestReopened(by=by):
+            return mark("forge_reopened", _who(by))
+        case PullRequestRested(why=why):
+            return mark(f"forge_rested_{why}")
+        case ForgeLost():
+            return mark("forge_lost")
+        case ForgeFound():
+            return mark("forge_found")
+        case _:
+            return ""
+
+
+def _points(event: DomainEvent) -> Iterator[str]:
+    match event:
+        case ReviewCommented() as comment:
+            if comment.path:
+                line = f":{comment.line}" if comment.line else ""
+                yield f"- {mark('about')}: {code(f'{comment.path}{line}')}"
+            yield point(mark("words"), comment.text)
+        case CommitsTaken(paths=paths) | PushRequested(paths=paths):
+            yield from (f"- {code(path)}" for path in paths)
+        case PullRequestRested(detail=detail) if detail:
+            yield point(mark("reason"), detail)
+        case ForgeLost(why=why):
+            yield point(mark("reason"), why)
+
+
+def _who(actor: str) -> str:
+    return cell(actor.rpartition(":")[2])
