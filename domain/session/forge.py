@@ -44,7 +44,7 @@ class ForgeRules(Value):
     max_cost_micros: Count | None = Field(default=None, description="money that they cost, in millionths")
 
 
-class ForgeCheck(Value):
+class EndedCheck(Value):
     """A check of a commit, when all had ended."""
 
     name: str
@@ -150,7 +150,7 @@ class ChecksEnded(ForgeEvent):
     id: str = Field(default="", description="identifies these runs of the checks")
     head: str
     conclusion: ChecksConclusion
-    checks: tuple[ForgeCheck, ...] = ()
+    checks: tuple[EndedCheck, ...] = ()
 
     @property
     def fact(self) -> str:

@@ -34,7 +34,7 @@ from domain.session.forge import (
     ReviewCommented,
     TakeCommits,
 )
-from domain.session.pull_request import PullRequest
+from domain.session.pull_request import OwnPullRequest
 from domain.session.revisions import ReviseSession
 from domain.session.state import Session
 from domain.session.workspace import touched
@@ -113,7 +113,7 @@ def link_issue(now: Now[S], command: LinkIssue) -> Events:
 # -- what happened -------------------------------------------------------------------------------------------------
 
 
-def _pull_of(now: Now[S], command: Command) -> PullRequest:
+def _pull_of(now: Now[S], command: Command) -> OwnPullRequest:
     if now.state.forge is None:
         raise now.refusal(command.REFUSAL)
     return now.state.forge
@@ -217,7 +217,7 @@ def _has_news(state: Session) -> bool:
     return state.published is not None and not state.unpublished and (pull is None or pull.head != state.published)
 
 
-def _go_on(now: Now[S], pull: PullRequest, ci: CiPaths | None) -> Events:
+def _go_on(now: Now[S], pull: OwnPullRequest, ci: CiPaths | None) -> Events:
     """Push what is new; else answer a comment; else begin a revision, if something asks for one."""
     state = now.state
     if _has_news(state):
@@ -234,7 +234,7 @@ def _go_on(now: Now[S], pull: PullRequest, ci: CiPaths | None) -> Events:
         yield from _revise(now, pull)
 
 
-def _revise(now: Now[S], pull: PullRequest) -> Events:
+def _revise(now: Now[S], pull: OwnPullRequest) -> Events:
     """A revision for failing checks, for a base that is in conflict, and for comments after which it was quiet."""
     state = now.state
     checks = pull.checks
@@ -259,7 +259,7 @@ def _revise(now: Now[S], pull: PullRequest) -> Events:
     yield from now.kind.decide(now, command)
 
 
-def _exhausted(state: Session, pull: PullRequest, *, red: bool) -> RestReason | None:
+def _exhausted(state: Session, pull: OwnPullRequest, *, red: bool) -> RestReason | None:
     rules = pull.rules
     if red and pull.red >= rules.checks_attempts:
         return "checks_attempts"
@@ -269,7 +269,7 @@ def _exhausted(state: Session, pull: PullRequest, *, red: bool) -> RestReason | 
     return "max_cost" if rules.max_cost_micros is not None and cost >= rules.max_cost_micros else None
 
 
-def _quiet(now: Now[S], pull: PullRequest) -> tuple[Comment, ...]:
+def _quiet(now: Now[S], pull: OwnPullRequest) -> tuple[Comment, ...]:
     """The comments from the forge that no revision has taken up, once it has been quiet."""
     if now.at < quiet_at(pull):
         return ()
@@ -281,12 +281,12 @@ def _quiet(now: Now[S], pull: PullRequest) -> tuple[Comment, ...]:
     )
 
 
-def quiet_at(pull: PullRequest) -> int:
+def quiet_at(pull: OwnPullRequest) -> int:
     """From when on comments that were made so far are taken up, in milliseconds."""
     return pull.commented_at + pull.rules.quiet_seconds * 1_000
 
 
-def _about_checks(pull: PullRequest) -> Iterable[str]:
+def _about_checks(pull: OwnPullRequest) -> Iterable[str]:
     checks = pull.checks
     failed = [each for each in checks.checks if each.conclusion == "failure"] if checks else []
     yield "These checks of the pull request failed. Find out why, and make them pass without weakening them."
@@ -297,7 +297,7 @@ def _about_checks(pull: PullRequest) -> Iterable[str]:
         yield "\n".join(lines)
 
 
-def _about_conflict(pull: PullRequest) -> Iterable[str]:
+def _about_conflict(pull: OwnPullRequest) -> Iterable[str]:
     if pull.merging is None:
         return
     yield f"The branch {pull.base} has moved on. It was merged into the work."
@@ -312,7 +312,7 @@ def _quoted(text: str) -> Iterable[str]:
     return (f"> {line}" for line in text.splitlines())
 
 
-def _unanswered(state: Session, pull: PullRequest) -> Iterator[tuple[Comment, str]]:
+def _unanswered(state: Session, pull: OwnPullRequest) -> Iterator[tuple[Comment, str]]:
     """Comments from the forge that have an answer that is not posted yet. Where no agent has answered in words, what
     was done is the answer."""
     done = {name for each in state.revisions if each.status == "done" for name in each.comments}
@@ -325,7 +325,7 @@ def _unanswered(state: Session, pull: PullRequest) -> Iterator[tuple[Comment, st
             yield comment, _answer(comment, pull)
 
 
-def _answer(comment: Comment, pull: PullRequest) -> str:
+def _answer(comment: Comment, pull: OwnPullRequest) -> str:
     if not comment.answers:
         return f"Taken up. The newest commit is {(pull.head or '')[:10]}."
     answer = comment.answers[-1]
@@ -371,7 +371,7 @@ def _post(now: Now[S], what: PostKind, **fields: str) -> PostRequested:
     return PostRequested(post_id=f"{now.state.id}.w{pull.posted + 1}", what=what, **fields)
 
 
-def _is_posting(pull: PullRequest, what: str) -> bool:
+def _is_posting(pull: OwnPullRequest, what: str) -> bool:
     return any(post.what == what for post in pull.posts.values())
 
 
@@ -392,7 +392,7 @@ def _body(state: Session) -> str:
     return "\n\n".join(filter(None, parts))[:_BODY]
 
 
-def _status(state: Session, pull: PullRequest) -> str:
+def _status(state: Session, pull: OwnPullRequest) -> str:
     """The text of the status comment on the issue, if it is not what the comment says already."""
     if pull.issue is None or _is_posting(pull, "status"):
         return ""
@@ -400,7 +400,7 @@ def _status(state: Session, pull: PullRequest) -> str:
     return "" if text == pull.status_text else text
 
 
-def status_words(state: Session, pull: PullRequest) -> str:
+def status_words(state: Session, pull: OwnPullRequest) -> str:
     """How the work stands, for the people at the issue: running, waits for you, pull request, merged."""
     if pull.state == "merged":
         head = "merged"

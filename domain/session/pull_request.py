@@ -44,7 +44,7 @@ class LinkedIssue(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PullRequest:
+class OwnPullRequest:
     """What is known about a session's pull request. Times are milliseconds."""
 
     forge: ForgeKind
@@ -119,7 +119,7 @@ class PullRequest:
         return self.state in ("merged", "closed")
 
 
-def after(pull_request: PullRequest | None, event: ForgeEvent, at: int, cost: int) -> PullRequest | None:
+def after(pull_request: OwnPullRequest | None, event: ForgeEvent, at: int, cost: int) -> OwnPullRequest | None:
     """The pull request after one more event. `cost`: what the session has cost so far."""
     match event:
         case PullRequestRequested() | IssueLinked():
@@ -130,7 +130,7 @@ def after(pull_request: PullRequest | None, event: ForgeEvent, at: int, cost: in
     return _after(pull_request if fact is None else _with(pull_request, fact), event, at)
 
 
-def revised(pull_request: PullRequest, event: RevisionRequested) -> PullRequest:
+def revised(pull_request: OwnPullRequest, event: RevisionRequested) -> OwnPullRequest:
     """A revision begins: one that the forge has caused is counted, and a person's lets the work go on."""
     taken = pull_request.in_revision | {*event.comments}
     red, handled = pull_request.red, pull_request.handled
@@ -147,25 +147,25 @@ def revised(pull_request: PullRequest, event: RevisionRequested) -> PullRequest:
     return replace(pull_request, red=red, handled=handled, **counted, **over)
 
 
-def _requested(before: PullRequest | None, event: PullRequestRequested | IssueLinked, cost: int) -> PullRequest:
+def _requested(before: OwnPullRequest | None, event: PullRequestRequested | IssueLinked, cost: int) -> OwnPullRequest:
     fields: dict[str, Any] = {"forge": event.forge, "project": event.project, "host": event.host, "rules": event.rules}
     if isinstance(event, IssueLinked):
         issue = LinkedIssue(event.number, event.url)
-        return PullRequest(issue=issue, follow=True, base=event.base, branch=event.branch, **fields)
+        return OwnPullRequest(issue=issue, follow=True, base=event.base, branch=event.branch, **fields)
     fields |= {"base": event.base, "branch": event.branch, "follow": event.follow}
     fields |= {"wanted": True, "rested": None, "rest_detail": "", "revisions": 0, "red": 0, "cost_before": cost}
     if before is None:
-        return PullRequest(**fields)
+        return OwnPullRequest(**fields)
     if before.push is not None and before.push.hold is not None:
         fields["push"] = None
     return replace(before, **fields)
 
 
-def _with(pull_request: PullRequest, fact: str) -> PullRequest:
+def _with(pull_request: OwnPullRequest, fact: str) -> OwnPullRequest:
     return replace(pull_request, facts=pull_request.facts | {fact})
 
 
-def _after(now: PullRequest, event: ForgeEvent, at: int) -> PullRequest:
+def _after(now: OwnPullRequest, event: ForgeEvent, at: int) -> OwnPullRequest:
     match event:
         case PushRequested():
             return replace(now, push=event, pushes=now.pushes + 1)
@@ -206,7 +206,7 @@ def _after(now: PullRequest, event: ForgeEvent, at: int) -> PullRequest:
     return now
 
 
-def _pushed(now: PullRequest, event: Pushed) -> PullRequest:
+def _pushed(now: OwnPullRequest, event: Pushed) -> OwnPullRequest:
     ours = event.push_id is not None
     push = None if now.push is not None and event.push_id == now.push.push_id else now.push
     theirs = None if ours or event.forced else event
@@ -214,7 +214,7 @@ def _pushed(now: PullRequest, event: Pushed) -> PullRequest:
     return replace(moved, rested="forced_push", push=None) if event.forced else moved
 
 
-def _to_post(now: PullRequest, event: PostRequested) -> PullRequest:
+def _to_post(now: OwnPullRequest, event: PostRequested) -> OwnPullRequest:
     answered = now.answered
     if event.comment_id:
         answered = {**answered, event.comment_id: answered.get(event.comment_id, 0) + 1}
@@ -223,14 +223,14 @@ def _to_post(now: PullRequest, event: PostRequested) -> PullRequest:
     return replace(now, posts=posts, posted=now.posted + 1, answered=answered, status_text=text)
 
 
-def _posted(now: PullRequest, event: ForgePosted) -> PullRequest:
+def _posted(now: OwnPullRequest, event: ForgePosted) -> OwnPullRequest:
     post = now.posts.get(event.post_id)
     posts = without(now.posts, event.post_id)
     status = event.id if post is not None and post.what == "status" else now.status_post
     return replace(now, posts=posts, status_post=status)
 
 
-def _checked(now: PullRequest, event: ChecksEnded) -> PullRequest:
+def _checked(now: OwnPullRequest, event: ChecksEnded) -> OwnPullRequest:
     """Only the newest commit counts. A success ends a row of failures, and a rest because of them."""
     if event.head != now.head:
         return now

@@ -39,7 +39,7 @@ from domain.session.permissions import (
     PermissionQuestion,
     questions_after,
 )
-from domain.session.pull_request import PullRequest
+from domain.session.pull_request import OwnPullRequest
 from domain.session.pull_request import after as forge_after
 from domain.session.pull_request import revised as forge_revised
 from domain.session.revisions import REVISION, Revision, RevisionRequested, delivered
@@ -158,7 +158,7 @@ class Session:
     comments: Comments = field(default_factory=Comments)
     revisions: tuple[Revision, ...] = ()
     """What people want changed, in the order in which they asked."""
-    forge: PullRequest | None = None
+    forge: OwnPullRequest | None = None
     """The pull request of the result; None before one was wanted."""
     spent: Spent = field(default_factory=Spent)
     last_error: Sentence | str | None = None

@@ -6,7 +6,7 @@ from typing import Literal
 
 from domain.checks.test_files import is_test
 from domain.session.forge import ReviewCommented
-from domain.session.pull_request import PullRequest
+from domain.session.pull_request import OwnPullRequest
 from domain.session.state import Session
 from domain.session.workspace import EVERYTHING, PathScope, touched
 from domain.values.sentences import coded
@@ -104,7 +104,7 @@ def _is_named(path: str, names: Collection[str]) -> bool:
     return any(path == name or name == "." or path.startswith(f"{name}/") for name in names)
 
 
-def pull_request_view(session: Session, pull: PullRequest) -> PullRequestView:
+def pull_request_view(session: Session, pull: OwnPullRequest) -> PullRequestView:
     """The pull request as it stands."""
     checks = pull.checks
     return PullRequestView(

@@ -11,8 +11,8 @@ from domain.session.forge import (
     CiPaths,
     CommitsTaken,
     Conflicted,
+    EndedCheck,
     FollowUp,
-    ForgeCheck,
     ForgeRules,
     LinkIssue,
     NoteForgeFound,
@@ -30,7 +30,7 @@ from domain.session.forge import (
     ReviewCommented,
     TakeCommits,
 )
-from domain.session.pull_request import PullRequest
+from domain.session.pull_request import OwnPullRequest
 from domain.session.revisions import ReviseSession
 from domain.session.summary import summary_of
 from domain.session.turns import RecordPackage
@@ -56,7 +56,7 @@ def wanted(**fields: Any) -> RequestPullRequest:
     return RequestPullRequest(**FIRST, actor="person:ann", **{"follow": True, **fields})
 
 
-def pull_request(story: DeliveryStory) -> PullRequest:
+def pull_request(story: DeliveryStory) -> OwnPullRequest:
     assert story.delivery.forge is not None
     return story.delivery.forge
 
@@ -83,7 +83,7 @@ def opened(**fields: Any) -> DeliveryStory:
 
 
 def red(story: DeliveryStory, run: str = "1", head: str = "") -> list[DomainEvent]:
-    check = ForgeCheck(name="test", conclusion="failure", url="https://x", log="E   assert 1 == 2")
+    check = EndedCheck(name="test", conclusion="failure", url="https://x", log="E   assert 1 == 2")
     at = head or pull_request(story).head or ""
     return fact(story, ChecksEnded(id=run, head=at, conclusion="failure", checks=(check,)))
 

@@ -10,8 +10,8 @@ from domain.session.forge import (
     CiPaths,
     CommitsTaken,
     Conflicted,
+    EndedCheck,
     FollowUp,
-    ForgeCheck,
     ForgeRules,
     LinkIssue,
     NoteForgeFound,
@@ -47,7 +47,7 @@ def pull_requests(stage: Stage) -> None:
     stage.do(name, wanted(name))
     pushes(stage, name)
     fact(stage, name, PullRequestOpened(number=7, url="https://github.com/ann/shop/pull/7", head=HEAD))
-    failed = (ForgeCheck(name="test", conclusion="failure", url="https://github.com/x", log=HOSTILE),)
+    failed = (EndedCheck(name="test", conclusion="failure", url="https://github.com/x", log=HOSTILE),)
     fact(stage, name, ChecksEnded(id="1", head=HEAD, conclusion="failure", checks=failed))
     works(stage, name, NEXT)
     stage.do(name, FollowUp())
