@@ -46,7 +46,13 @@ IMPORTANT: Final = frozenset(
         *("turn.permission_requested", "turn.permission_decided", "turn.permission_withdrawn"),
         *("session.child_closed", "session.forked", "session.diverged", "session.landed", "session.sent_back"),
         *("session.landing_not_tried", "session.revision_requested", "session.commented", "session.comment_changed"),
-        *("session.comment_answered", "session.text_redacted", "session.unattended", "decision.voted", "session.commits_taken"),
+        *(
+            "session.comment_answered",
+            "session.text_redacted",
+            "session.unattended",
+            "decision.voted",
+            "session.commits_taken",
+        ),
         *(
             f"forge.{name}"
             for name in (

@@ -1,5 +1,6 @@
 """The forge (contract-3 §19): what happened there is recorded once, and what follows from it."""
 
+import json
 from typing import Any
 
 import pytest
@@ -95,7 +96,10 @@ def green(story: DeliveryStory, run: str = "1") -> list[DomainEvent]:
 def revised(story: DeliveryStory, commit: str, **answer: Any) -> None:
     """The developer changes something, and the branch is handed over and pushed."""
     changes = WorkspaceChanges(head=commit, files=(ChangedFile(path="a", status="modified"),))
-    story.answer("changed", changes=changes, tree=commit, base=story.delivery.tree, files=("a",), **answer)
+    asked = story.delivery.revisions[-1].comments
+    said_of = [{"id": name, "answer": "fixed", "words": "Done.", "changed": ["a"]} for name in asked]
+    words = f"```json\n{json.dumps({'comments': said_of})}\n```"
+    story.answer(words, changes=changes, tree=commit, base=story.delivery.tree, files=("a",), **answer)
     story.passes()
     story.approves()
     story.when(RecordPackage(turn_id=story.turn.turn_id, attempt=1, branch="hansard/delivery-1", commit=commit))

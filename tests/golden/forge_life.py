@@ -1,5 +1,6 @@
 """Scenes of the golden logs: pull requests, from their opening to their end."""
 
+import json
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -103,7 +104,10 @@ def works(stage: Stage, name: str, commit: str, **fields: Any) -> None:
         stage.delivers(name, phases=(*NEEDED, "packaging"), repository=True, workspace=SHOP)
     base = stage.session(name).tree
     head = changes("src/a.py")["changes"].changed(head=commit)
-    stage.answers(name, "Written.", tree=commit, base=base, changes=head, files=("src/a.py",), **fields)
+    asked = [each for revision in stage.session(name).revisions[-1:] for each in revision.comments]
+    said = [{"id": each, "answer": "fixed", "words": "Done.", "changed": ["src/a.py"]} for each in asked]
+    words = f"Written.\n```json\n{json.dumps({'comments': said})}\n```" if said else "Written."
+    stage.answers(name, words, tree=commit, base=base, changes=head, files=("src/a.py",), **fields)
     validated(stage, name)
     turn = stage.turn(name)
     stage.do(name, RecordPackage(turn_id=turn.turn_id, attempt=1, branch=f"hansard/{name}", commit=commit))
