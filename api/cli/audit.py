@@ -1,4 +1,4 @@
-"""`hansard verify`, `checkpoint`, `prove`: the log itself, proved."""
+"""`hansard verify`, `checkpoint`: the log itself, proved."""
 
 import base64
 import dataclasses
@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import Parameter
-from cyclopts.types import PositiveInt
 
 from api.cli import exits
 from api.cli.checkpoint_file import opened_checkpoint, public_key_of, read_words
 from api.cli.client import require_log
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.log import Anyway, Database, find_stream, open_log, settings_of
+from api.cli.log import Database, open_log, settings_of
 from api.cli.terminal import counted, put, put_json, say, visible
 from domain.values.sentences import sentence_of
 
@@ -195,34 +194,3 @@ def _print(words: str, fields: dict[str, Any], *, json: bool) -> None:
         put_json(fields)
     else:
         put(words)
-
-
-def prove(
-    session: str,
-    version: Annotated[PositiveInt, Parameter(help="The event's version.")],
-    /,
-    *,
-    json: Anyway = False,
-    database: Database = None,
-) -> int:
-    """Print a proof that one event is in the log. Anyone can check it with only the public key.
-
-    Parameters
-    ----------
-    session
-        The session: an id, a unique prefix, or `latest`.
-    """
-    from adapters.proof import checkpoints
-    from adapters.proof.inclusion import prove
-
-    settings = settings_of(database)
-    try:
-        with open_log(settings) as store:
-            key = checkpoints.signing_key(settings.signing_key)
-            proof: dict[str, Any] = prove(store, find_stream(store, session), version, key)
-    except checkpoints.NotProved as error:
-        raise Failed(
-            sentence("Nothing was proved. {error}", error=exits.words_of(error)), code=exits.NOT_VERIFIED
-        ) from None
-    put_json(proof)
-    return exits.OK

@@ -12,8 +12,9 @@ from api.cli.client import Api, connected, path_of, resolve, resolve_to_change
 from api.cli.editor import EditedWords, RemarkPlace, edited, quoted, remarks_in, save_words, unquoted
 from api.cli.exits import Failed
 from api.cli.labels import recorded, sentence
-from api.cli.options import HERE, AsJson, At, Id, Json, Key, Where, text_from
+from api.cli.options import HERE, AsJson, At, Id, Json, Key, Where
 from api.cli.terminal import paint, put, put_json, say, visible, visible_name
+from api.cli.texts import text_from
 
 _PLACE: Final = re.compile(r"(.+?):([1-9][0-9]{0,9})(?:-([1-9][0-9]{0,9}))?")
 _ALL: Final = 10_000

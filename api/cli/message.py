@@ -11,7 +11,7 @@ from api.cli.client import Api, Use, connected, path_of, resolve_to_change
 from api.cli.exits import Failed
 from api.cli.extension import extension_of
 from api.cli.labels import recorded, sentence
-from api.cli.options import HERE, AsJson, Json, Key, TeamFile, Version, Where, text_from
+from api.cli.options import HERE, AsJson, Json, Key, TeamFile, Version, Where
 from api.cli.orchestrate import ANYHOW, Origin, Talk
 from api.cli.stall import StallWatch
 from api.cli.start import (
@@ -26,6 +26,7 @@ from api.cli.start import (
     started_here,
 )
 from api.cli.terminal import put_json, say
+from api.cli.texts import text_from
 from api.cli.watch import follow_to_end
 from domain.triage import intent
 

@@ -9,18 +9,9 @@ from cyclopts import Group, Parameter
 from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.options import (
-    HERE,
-    DebateOption,
-    Json,
-    ReviewOption,
-    TeamFile,
-    Where,
-    discussion_option,
-    split,
-    text_from,
-)
+from api.cli.options import HERE, DebateOption, Json, ReviewOption, TeamFile, Where, discussion_option, split
 from api.cli.start import PLAIN, AsEnd, StartOptions, start
+from api.cli.texts import text_from
 
 TALK = Group("Orchestration options", sort_key=10)
 

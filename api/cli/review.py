@@ -14,9 +14,10 @@ from cyclopts.types import ExistingDirectory
 from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.options import HERE, DebateStrategy, Json, ReviewStrategy, TeamFile, Where, text_or_file
+from api.cli.options import HERE, DebateStrategy, Json, ReviewStrategy, TeamFile, Where
 from api.cli.start import PLAIN, AsEnd, StartOptions, start
 from api.cli.terminal import say
+from api.cli.texts import text_or_file
 
 MOST: Final = 200_000
 """Characters of a diff that are reviewed; reviewers lose the thread of more, and so do their models."""

@@ -9,21 +9,10 @@ from api.cli import exits
 from api.cli.client import connected
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.options import (
-    HERE,
-    WHERE,
-    AsJson,
-    Json,
-    ReviewOption,
-    TeamFile,
-    Where,
-    discussion_option,
-    micros,
-    split,
-    text_from,
-)
+from api.cli.options import HERE, WHERE, AsJson, Json, ReviewOption, TeamFile, Where, discussion_option, micros, split
 from api.cli.start import PLAIN, AsEnd, StartOptions, start
 from api.cli.terminal import say
+from api.cli.texts import text_from
 from api.cli.watch import follow_to_end
 from domain.delivery.chart import QUICK
 

@@ -34,7 +34,7 @@ from pathlib import Path
 
 from adapters.agents.command.agent import CommandAgent
 from adapters.agents.command.conversation import AgentConversation, TurnConversation, program_id
-from adapters.agents.command.output import added, keep, reading, since
+from adapters.agents.command.usage_growth import added, keep, reading, since
 from adapters.agents.port import Reply
 from adapters.agents.rpc import Program
 from adapters.fence.port import Fence

@@ -23,10 +23,11 @@ from adapters.agents.command.conversation import (
     remove,
 )
 from adapters.agents.command.meter import Meter, after
-from adapters.agents.command.output import added, plus
+from adapters.agents.command.output import plus
 from adapters.agents.command.questions import StdioQuestions
 from adapters.agents.command.run import Run
 from adapters.agents.command.settings import IDLE_SECONDS, CommandSettings
+from adapters.agents.command.usage_growth import added
 from adapters.agents.command.watch import Hopeless, Watch
 from adapters.agents.port import Limits, Reply, Turn
 from adapters.fence.port import Fence

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from adapters.agents.command.output import keep, messages, plus, reading, since, usage_of
+from adapters.agents.command.output import messages, plus, usage_of
 from adapters.agents.command.settings import UsagePaths
+from adapters.agents.command.usage_growth import keep, reading, since
 from adapters.agents.port import Turn
 from domain.values.base import Usage
 

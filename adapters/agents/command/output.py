@@ -1,13 +1,10 @@
 """Parses a program's untrusted output strictly: the text, the session id, the cost and the error."""
 
-import contextlib
 from collections import deque
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import orjson
-from pydantic import ValidationError
 
 from adapters.agents.command.settings import Pick, UsagePaths
 from adapters.agents.figures import amount, counted, summed
@@ -157,43 +154,8 @@ def _one_number(output: Sequence[Message], pick: Pick) -> float | None:
 # Counters of a whole conversation, and what one turn added to them.
 
 
-def added(total: Usage, counter: Path) -> Usage:
-    """The usage since the last reading, which from now on is this one: the file `counter` keeps it."""
-    grown = since(reading(counter), total)
-    keep(total, counter)
-    return grown
-
-
-def keep(total: Usage, counter: Path) -> None:
-    """Make this the last reading."""
-    with contextlib.suppress(OSError):
-        counter.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        counter.write_bytes(total.model_dump_json(exclude_none=True).encode())
-
-
-def since(before: Usage, total: Usage) -> Usage:
-    """The usage since an earlier reading; a counter that became smaller restarted at zero."""
-    figures = total.model_dump()
-    earlier = before.model_dump()
-    grown = {name: _grown(earlier[name], now) for name, now in figures.items()}
-    if any(difference is not None and difference < 0 for difference in grown.values()):
-        return total
-    return Usage.model_validate(grown)
-
-
 def plus(one: Usage, other: Usage) -> Usage:
     """The sum of both; a field that neither has stays unknown."""
     first, second = one.model_dump(), other.model_dump()
     both = {name: summed(first[name], second[name]) for name in first}
     return Usage.model_validate(both)
-
-
-def reading(counter: Path) -> Usage:
-    """The last reading; nothing is known where there is none."""
-    with contextlib.suppress(OSError, ValidationError):
-        return Usage.model_validate_json(counter.read_bytes())
-    return Usage()
-
-
-def _grown(before: int | None, now: int | None) -> int | None:
-    return None if now is None else now - (before or 0)
