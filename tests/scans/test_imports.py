@@ -99,7 +99,7 @@ LIGHT = {
 """Modules that short commands and launchers load, and how many of our modules each may load. None of them loads models
 of pydantic, a server, or the kinds of sessions."""
 WEIGHTS = {
-    "adapters.agents.command.agent": 54,
+    "adapters.agents.command.agent": 55,
     "adapters.agents.port": 30,
     "adapters.agents.prompts.catalogue": 15,
     "adapters.fence.choice": 20,
