@@ -17,6 +17,7 @@ from cyclopts import Parameter
 
 from api.cli import exits
 from api.cli.exits import in_words, words_of
+from api.cli.forge_health import check_forge
 from api.cli.health import Finding, check_team, histories
 from api.cli.labels import recorded, sentence
 from api.cli.options import TEAM, Where
@@ -101,6 +102,7 @@ def _examine(settings: "Settings") -> Iterator[Finding]:
         yield check()
     if has_log(settings.database) if path is None else path.is_file() and path.stat().st_size:
         yield record(settings.database, settings.views_path)
+    yield check_forge(settings)
     yield from check_team(settings)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.agents.team import load
+from adapters.forge.settings import ForgeSettings, read_settings
 from adapters.project import load as load_project
 from api.cli.main import COMMANDS, carry_out
 from api.node.settings import Settings
@@ -26,6 +27,15 @@ def test_the_settings_page_lists_every_setting_with_its_default() -> None:
     for name, default in output:
         result = Settings.model_fields[name.lower()].get_default()
         number = re.fullmatch(r"`(\d+(?:\.\d+)?)`", default.strip())
+        assert number is None or float(number[1]) == float(result), name
+
+
+def test_the_page_of_the_forge_lists_every_setting_with_its_default() -> None:
+    listed = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", words(ROOT / "docs" / "forge.md"), re.MULTILINE))
+    assert listed.keys() == ForgeSettings.model_fields.keys()
+    for name, default in listed.items():
+        result = ForgeSettings.model_fields[name].get_default()
+        number = re.fullmatch(r"`(\d+)`", default.strip())
         assert number is None or float(number[1]) == float(result), name
 
 
@@ -52,6 +62,9 @@ def test_each_block_of_toml_loads_as_what_it_is(path: Path, tmp_path: Path) -> N
         if "[[agents]]" in block:
             (tmp_path / "of-a-page.toml").write_text(block, encoding="utf-8")
             assert load(tmp_path / "of-a-page.toml").agents
+        elif path.name == "forge.md":
+            (tmp_path / "forge.toml").write_text(block, encoding="utf-8")
+            assert read_settings(tmp_path / "forge.toml").follow
         else:
             (tmp_path / "hansard.toml").write_text(block, encoding="utf-8")
             project = load_project(tmp_path)

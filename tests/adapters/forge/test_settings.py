@@ -244,3 +244,33 @@ def test_errors_of_settings_are_in_both_languages(tmp_path: Path) -> None:
     with pytest.raises(BadForge) as error:
         read(tmp_path, 'token = "ghp_abc"')
     assert "토큰을 직접 적지 말고" in in_language(sentence_of(error.value), "ko")
+
+
+# -- what doctor says --------------------------------------------------------------------------------------------------
+
+
+def test_doctor_says_what_keeps_the_token_from_being_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from api.cli.forge_health import check_forge
+    from api.node.settings import Settings
+
+    settings = Settings(database=str(tmp_path / "log.db"), forge=tmp_path / "forge.toml")
+    file = tmp_path / "forge.toml"
+    assert check_forge(settings).mark == "ok"
+    file.write_text('token = "env:SHOP_TOKEN"', encoding="utf-8")
+    file.chmod(0o600)
+    assert (check_forge(settings).mark, "SHOP_TOKEN" in check_forge(settings).found) == ("warn", True)
+    monkeypatch.setenv("SHOP_TOKEN", SECRET)
+    assert check_forge(settings).mark == "ok" and SECRET not in str(check_forge(settings))
+    file.chmod(0o666)
+    assert check_forge(settings).mark == "warn"
+    file.write_text("token = 1", encoding="utf-8")
+    assert check_forge(settings).mark == "fail"
+
+
+def test_the_file_is_named_by_an_absolute_path(tmp_path: Path) -> None:
+    from api.node.owner import forge_file
+    from api.node.settings import Settings
+
+    assert forge_file(Settings(data_dir=tmp_path)) == tmp_path / "keys" / "forge.toml"
+    with pytest.raises(ValueError, match="absolute path"):
+        Settings(forge=Path("forge.toml"))
