@@ -12,6 +12,7 @@ from adapters.fence.port import Fence, Grant, Unfenced
 from domain.session.attempts import Failure
 from domain.session.turns import Access, FenceLevel
 from domain.values.base import Usage
+from domain.values.network import RefusedHost
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,8 @@ class Reply:
     fence: FenceLevel | None = None
     """The fence that a program ran in; None if none was run."""
     fence_gaps: tuple[str, ...] = ()
+    refused_hosts: tuple[RefusedHost, ...] = ()
+    """The hosts that the program wanted to reach and may not."""
     masked: tuple[str, ...] = ()
     """The names of the secrets whose values were removed from `text`."""
 

@@ -24,6 +24,7 @@ from adapters.fence.choice import Sandbox
 from adapters.files import Unfit, content
 from adapters.notify.settings import NotifySettings
 from domain.values.base import Value
+from domain.values.network import Network
 from domain.values.sentences import Sentence, at_place, because, sentence_of
 
 EmployeeRole = Literal["frontend", "backend", "data", "docs", "custom"]
@@ -165,8 +166,12 @@ class Team(_TeamSettings):
         return tuple(Path(value.removeprefix("file:")) for value in named if value.startswith("file:/"))
 
     def has_network(self, *, fenced: bool) -> bool:
-        """True if a program of some agent can reach other machines and this machine's servers."""
+        """True if a program of some agent can reach every other machine and this machine's servers."""
         return any(settings.network == "all" or not fenced for settings in self._programs())
+
+    def lists_hosts(self) -> bool:
+        """True if a program of some agent may reach a list of hosts alone."""
+        return any(not isinstance(settings.network, str) for settings in self._programs())
 
     def _programs(self) -> Iterator[CommandSettings | AcpSettings]:
         """The settings of the members that are programs on this machine."""
@@ -254,7 +259,12 @@ class _Listed(Value):
     preset: str | None = None
     model: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\S([^\x00-\x1f\x7f]*\S)?$")] | None = None
     conversation: Literal["role", "agent"] = "role"
+    network: Network | None = None
     settings: dict[str, Any] = Field(default_factory=dict)  # parsed by the adapter
+
+    def own_settings(self) -> dict[str, Any]:
+        """The settings of the adapter, which say themselves what the program may reach, or leave it to the agent."""
+        return self.settings if self.network is None else {"network": self.network, **self.settings}
 
 
 class _Written(_TeamSettings):
@@ -286,7 +296,7 @@ def _member(path: Path, entry: _Listed) -> Member:
 
 
 def _settings(where: str, entry: _Listed, adapter: str) -> Settings:
-    return parsed(_SETTINGS[adapter], entry.settings, lambda loc: f"{where}: {dotted(('settings', *loc))}")
+    return parsed(_SETTINGS[adapter], entry.own_settings(), lambda loc: f"{where}: {dotted(('settings', *loc))}")
 
 
 def _of_a_preset(where: str, entry: _Listed) -> Member:
@@ -296,7 +306,7 @@ def _of_a_preset(where: str, entry: _Listed) -> Member:
         raise BadTeam(at_place(f"{where}: preset", Sentence("no_such_preset", given=entry.preset, names=NAMES)))
     if entry.adapter not in (None, "command"):
         raise BadTeam(at_place(f"{where}: adapter", Sentence("preset_needs_command")))
-    extended = base.extended(entry.settings)
+    extended = base.extended(entry.own_settings())
     settings = parsed(CommandSettings, extended, lambda loc: f"{where}: {dotted(('settings', *loc))}")
     return Member(
         name=entry.name,

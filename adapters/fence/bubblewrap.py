@@ -5,16 +5,20 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from adapters.fence.folders import SYSTEM, find, inside, programs
 from adapters.fence.landlock import SCOPED, SCOPING, filter_program, landlock_version
-from adapters.fence.port import FEED, Confined, Gap, Grant, Level
+from adapters.fence.port import DOOR, FEED, Confined, Gap, Grant, Level, packed
 from domain.values.sentences import Sentence
+
+if TYPE_CHECKING:
+    from adapters.fence.network.allowed import Allowed
 
 PRIVATE: Final = ("/tmp", "/var/tmp", "/run", "/dev/shm")  # noqa: S108 - inside they are empty folders of its own
 PRIVATE_BYTES: Final = 1 << 30
@@ -27,6 +31,9 @@ _KERNEL: Final = tuple(
 _NO_NAMESPACES: Final = ("--unshare-user", "--disable-userns")
 """In a user namespace of its own a program has all capabilities, and with them much more of the kernel can be attacked:
 inside, none can be made."""
+_STARTER: Final = (os.path.realpath(sys.executable), "-I", "-S", "/run/hansard-inside.py")
+"""What opens the way out of a network of its own, then becomes the program: our own program, with none of the
+program's variables."""
 _NEVER_BEGAN: Final = re.compile(r"^bwrap: (?:execvp (?P<program>.*)|[^\n]*): (?P<reason>[^:\n]+)$", re.MULTILINE)
 
 
@@ -44,15 +51,23 @@ class Bubblewrap:
 
     def confine(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Confined:
         self._check(argv, env)
-        alone = self.grant.network == "none"
+        alone, allowed = self.grant.network != "all", self._allowed
         network = ["--unshare-net"] if alone else []
-        feeds, calls = [_variables(env)], ["--args", FEED]
+        feeds, calls = ([], []) if allowed else ([_variables(env)], ["--args", FEED])
         if refused := filter_program():
             feeds, calls = [*feeds, refused], [*calls, "--seccomp", FEED]
-        command = (_program(), *_own(), *network, *calls, *self._mounts(argv, env), "--chdir", str(cwd), "--", *argv)
+        starter, mounts = list(argv), self._mounts(argv, env)
+        if allowed:
+            feeds = [*feeds, packed(env)]
+            starter = [*_STARTER, DOOR, FEED, ",".join(map(str, allowed.doors)), *argv]
+        command = (_program(), *_own(), *network, *calls, *mounts, "--chdir", str(cwd), "--", *starter)
         # The machine's network includes its abstract sockets; Landlock makes those inaccessible.
         rules = "" if alone or landlock_version() < SCOPING else SCOPED
-        return Confined(command, rules, tuple(feeds), carries=True)
+        return Confined(command, rules, tuple(feeds), carries=True, allowed=allowed)
+
+    @property
+    def _allowed(self) -> "Allowed | None":
+        return None if isinstance(self.grant.network, str) else self.grant.network
 
     def refusal(self, exit_code: int | None, stderr: str) -> str | None:
         match = _NEVER_BEGAN.search(stderr) if exit_code == 1 else None
@@ -86,12 +101,17 @@ class Bubblewrap:
         layers = self._layers(programs(argv, env, hides=self.grant.hides))
         for path in sorted(layers, key=lambda path: path.parts):
             yield from layers[path]
+        if self._allowed:
+            yield from ("--ro-bind", str(Path(__file__).with_name("inside.py")), _STARTER[-1])
         yield from ("--remount-ro", "/dev", "--remount-ro", "/")
 
     def _layers(self, shown: Sequence[Path]) -> dict[Path, tuple[str, ...]]:
         """The mounts, in order; a grant takes precedence over hiding the same place."""
         readable, writable = (_absolute(paths) for paths in (self.grant.readable, self.grant.writable))
-        layers: dict[Path, tuple[str, ...]] = {path: ("--ro-bind-try", str(path), str(path)) for path in shown}
+        ours = _interpreter() if self._allowed else ()
+        layers: dict[Path, tuple[str, ...]] = {
+            path: ("--ro-bind-try", str(path), str(path)) for path in (*shown, *ours)
+        }
         for path in _absolute(self.grant.hidden):
             if inside(path, (*SYSTEM, *shown, *readable, *writable)) and path.exists():
                 layers[path] = ("--tmpfs", str(path)) if path.is_dir() else ("--ro-bind", "/dev/null", str(path))
@@ -104,6 +124,13 @@ def _variables(env: Mapping[str, str]) -> bytes:
     """Arguments that set these variables for the program alone. Other users see a command line, but not a file."""
     words = (word for name, value in env.items() for word in ("--setenv", name, value))
     return b"".join(os.fsencode(word) + b"\0" for word in words)
+
+
+@cache
+def _interpreter() -> tuple[Path, ...]:
+    """What the starter needs and the system's folders do not have."""
+    base = Path(sys.base_prefix).resolve()
+    return () if inside(base, SYSTEM) else (base,)
 
 
 def _absolute(paths: Iterable[Path]) -> tuple[Path, ...]:

@@ -4,15 +4,33 @@
 prevent is listed in `gaps`, which is recorded with the turn.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from adapters.fence.bubblewrap import Bubblewrap, bubblewrap_works
 from adapters.fence.landlock import Landlock, landlock_version
-from adapters.fence.port import Fence, Gap, Grant, Level, Unfenced
+from adapters.fence.port import Confined, Fence, Gap, Grant, Level, Unfenced
 from domain.values.base import HansardError
+from domain.values.sentences import Sentence
 
 Sandbox = Literal["auto", "required", "off"]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusing:
+    """No program is started, because what its settings ask for cannot be enforced."""
+
+    grant: Grant
+    level: Level = "landlock"
+    gaps: tuple[Gap, ...] = ()
+
+    def confine(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Confined:
+        raise ValueError(Sentence("list_not_enforced"))
+
+    def refusal(self, exit_code: int | None, stderr: str) -> str | None:
+        return None
 
 
 class NoFence(HansardError):
@@ -55,4 +73,11 @@ def choose(sandbox: Sandbox) -> Callable[[Grant], Fence]:
     if level == "none" and sandbox == "required":
         raise NoFence
     fences: dict[Level, Callable[[Grant], Fence]] = {"bwrap": Bubblewrap, "landlock": Landlock, "none": Unfenced}
+    if sandbox == "required" and level == "landlock":
+        return _landlock_without_lists
     return fences[level]
+
+
+def _landlock_without_lists(grant: Grant) -> Fence:
+    """The fence where a list of hosts must be enforced, which Landlock cannot do."""
+    return Landlock(grant) if isinstance(grant.network, str) else Refusing(grant)

@@ -115,6 +115,8 @@ class Landlock:
             gaps.append("hidden_files")
         if self.grant.network == "none":
             gaps.append("udp" if landlock_version() >= _CONNECTING else "network")
+        elif self.grant.network != "all":
+            gaps.append("network")  # the kernel can refuse ports, but not hosts
         return (*gaps, "sockets", "shared_memory", "processes", "survivors")
 
     def confine(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Confined:
@@ -122,7 +124,7 @@ class Landlock:
         rules = {
             "read": [str(path) for path in readable],
             "write": [str(path) for path in (*_absolute(self.grant.writable), *_WRITABLE)],
-            "connect": self.grant.network == "all",
+            "connect": self.grant.network != "none",
             "scoped": landlock_version() >= SCOPING,
             "calls": filter_program().hex(),
         }

@@ -1,14 +1,18 @@
 """Says what a fence is: a grant of folders and network, and the command that runs a program inside it."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from adapters.fence.folders import inside
 
+if TYPE_CHECKING:  # short commands load this module, but nothing of what a list of hosts needs
+    from adapters.fence.network.allowed import Allowed
+    from domain.values.network import RefusedHost
+
 Level = Literal["bwrap", "landlock", "none"]
-Network = Literal["all", "none"]
 Gap = Literal[
     "files", "hidden_files", "metadata", "network", "udp", "sockets", "shared_memory", "processes", "survivors"
 ]
@@ -32,7 +36,12 @@ class Grant:
     readable: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
     linked: tuple[tuple[Path, Path], ...] = ()
-    network: Network = "none"
+    network: "Literal['all', 'none'] | Allowed" = "none"
+
+    @property
+    def refused(self) -> "tuple[RefusedHost, ...]":
+        """The hosts that programs were refused so far."""
+        return () if isinstance(self.network, str) else self.network.refusals.hosts()
 
     @property
     def granted(self) -> tuple[Path, ...]:
@@ -50,6 +59,8 @@ def _depth(path: Path, folders: tuple[Path, ...]) -> int:
 
 FEED: Final = "\0feed"
 """Stands for the number of a file in a command; no argument can have this value."""
+DOOR: Final = "\0door"
+"""Stands for the number of the socket through which a program's starter reaches the proxy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +68,19 @@ class Confined:
     """A command that runs inside a fence. `rules`: what the launcher applies to itself before it becomes `argv`.
     `feeds`: what the command reads from open files; their numbers replace each `FEED` in its arguments, in order.
     `carries`: whether the feeds hold the program's environment. The command itself begins outside the fence, and then
-    starts without it: the loader would obey an `LD_PRELOAD` that is meant for the inside."""
+    starts without it: the loader would obey an `LD_PRELOAD` that is meant for the inside. `allowed`: the hosts that the
+    proxy connects it to; the number of its door replaces `DOOR`."""
 
     argv: tuple[str, ...]
     rules: str = ""
     feeds: tuple[bytes, ...] = ()
     carries: bool = False
+    allowed: "Allowed | None" = None
+
+
+def packed(env: Mapping[str, str]) -> bytes:
+    """The environment in the form in which starters read it from an open file."""
+    return b"\0".join(os.fsencode(f"{name}={value}") for name, value in env.items())
 
 
 class Fence(Protocol):
@@ -70,6 +88,9 @@ class Fence(Protocol):
 
     @property
     def level(self) -> Level: ...
+
+    @property
+    def grant(self) -> Grant: ...
 
     @property
     def gaps(self) -> tuple[Gap, ...]:

@@ -9,7 +9,7 @@ forked child, and the limits apply from its first instruction.
 import contextlib
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -46,11 +46,6 @@ def launched(argv: Sequence[str], *, limits: SystemLimits, env: int, fence: str,
     """The command that becomes `argv` under these limits and rules, with the environment that it reads from the file
     `env`; it reports on `report` why it could not."""
     return [sys.executable, "-I", "-S", _LAUNCHER, str(report), limits.spelled(), str(env), fence, *argv]
-
-
-def packed(env: Mapping[str, str]) -> bytes:
-    """The environment in the form that the launcher reads."""
-    return b"\0".join(os.fsencode(f"{name}={value}") for name, value in env.items())
 
 
 def refusal(report: int) -> OSError | ValueError | None:

@@ -64,7 +64,7 @@ class Child:
         keep_ends: bool = False,
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._popen, self._tag, self._report = started
+        self._popen, self._tag, self._report, self._door = started
         self._began = self._loop.time()
         self._gone: asyncio.Future[Ended] = self._loop.create_future()
         self._timer: asyncio.TimerHandle | None = None
@@ -126,6 +126,11 @@ class Child:
             detail=details.get(ended, ""),
             left_out=self.output.left_out,
         )
+
+    async def shut(self) -> None:
+        """End its way to the network. Nothing of it is left that could use it."""
+        if self._door is not None:
+            await _regardless(self._loop.run_in_executor(None, self._door.close))
 
     def close(self) -> None:
         self.output.close()
@@ -228,6 +233,7 @@ async def run(
             ended = await child.watch(wall_seconds, idle_seconds, cwd, pauses)
         finally:
             await child.end(grace_seconds)
+            await child.shut()
         await child.output.drain()
         if (refused := child.refusal()) is not None:
             return _not_started(argv, cwd, refused)

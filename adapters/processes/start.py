@@ -10,16 +10,20 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.thread import BrokenThreadPool
 from functools import cache
 from pathlib import Path
-from typing import IO, Final, NamedTuple, TypeVar
+from typing import IO, TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from adapters.fence.landlock import SCOPED
-from adapters.fence.port import FEED, UNFENCED, Fence
+from adapters.fence.port import DOOR, FEED, UNFENCED, Fence, packed
 from adapters.processes.environment import marked
 from adapters.processes.input import Input
 from adapters.processes.launch import restrict
-from adapters.processes.limits import NO_LIMITS, SystemLimits, launched, packed
+from adapters.processes.limits import NO_LIMITS, SystemLimits, launched
 from adapters.processes.sweep import leaders, spawning
 from domain.values.sentences import Sentence, sentence_of
+
+if TYPE_CHECKING:
+    from adapters.fence.network.allowed import Allowed
+    from adapters.fence.network.gateway import Door
 
 P = TypeVar("P")
 
@@ -28,12 +32,13 @@ _SOONER: Final = 500
 
 
 class Started(NamedTuple):
-    """A program, the tag that it and its descendants carry, and with limits the pipe that reports why it could not
-    start."""
+    """A program, the tag that it and its descendants carry, with limits the pipe that reports why it could not start,
+    and with a list of hosts the door to its proxy."""
 
     popen: subprocess.Popen[bytes]
     tag: str
     report: int | None
+    door: "Door | None" = None
 
 
 def start(
@@ -49,7 +54,7 @@ def start(
     if not argv:
         raise ValueError("no command")
     tag = secrets.token_hex(16)
-    with contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as closing, contextlib.ExitStack() as stack:
         source: IO[bytes] | int = subprocess.DEVNULL
         if isinstance(stdin, Input):
             source = subprocess.PIPE
@@ -63,6 +68,11 @@ def start(
         feeds = [_fed(stack, content) for content in confined.feeds]
         numbers = map(str, feeds)
         command, report = [next(numbers) if word == FEED else word for word in confined.argv], None
+        door = _door(confined.allowed) if confined.allowed else None
+        if door is not None:
+            closing.callback(door.close)
+            feeds = [*feeds, door.inner.fileno()]
+            command = [str(door.inner.fileno()) if word == DOOR else word for word in command]
         begins_with = outer if confined.carries else inner
         by_thread = confined.rules == SCOPED and limits == NO_LIMITS and can_scope()
         if limits != NO_LIMITS or (confined.rules and not by_thread):
@@ -91,8 +101,17 @@ def start(
         leaders.add(popen.pid)
         if report is not None:
             report = os.dup(report)  # outlives the stack
+        closing.pop_all()  # it has begun: the door stays
+    if door is not None:
+        door.inner.close()
     _offer_first(popen.pid)
-    return Started(popen, tag, report)
+    return Started(popen, tag, report, door)
+
+
+def _door(allowed: "Allowed") -> "Door":
+    from adapters.fence.network.gateway import Door  # most programs have no list of hosts
+
+    return Door(allowed)
 
 
 def _pipe(stack: contextlib.ExitStack) -> tuple[int, int]:

@@ -24,6 +24,7 @@ from domain.delivery.validation import MOST_REPEATS, REPEAT_SECONDS, REPEATS
 from domain.session.validation import ValidationStep, commands
 from domain.session.workspace import EVERYTHING, PathScope
 from domain.values.base import HansardError
+from domain.values.network import CommandNetwork
 from domain.values.sentences import Sentence, at_places, of_pydantic, sentence_of
 
 NAME = "hansard.toml"
@@ -47,6 +48,7 @@ class WorkspaceSetup(TomlTable):
     copy_paths: tuple[Plain, ...] = Field(default=(), alias="copy")
     link: tuple[Plain, ...] = ()
     env: dict[Name, str] = {}
+    network: CommandNetwork = "all"
     filters: bool = False
 
 
@@ -55,7 +57,7 @@ class Validation(TomlTable):
 
     commands: tuple[Command, ...] = ()
     baseline: bool = True
-    network: Literal["none", "all"] = "none"
+    network: CommandNetwork = "none"
     clean_room: bool = True
     repeat: Annotated[int, Field(ge=0, le=MOST_REPEATS)] = REPEATS
     repeat_seconds: Annotated[float, Field(ge=0, le=86_400)] = REPEAT_SECONDS
@@ -92,12 +94,17 @@ class Project(TomlTable):
         risky: dict[str, object] = {
             "setup": self.workspace.setup,
             "env": self.workspace.env,
-            "network": self.validation.network if self.validation.network == "all" else None,
+            "network": self.validation.network if self.validation.network != "none" else None,
             "team": (self.delivery.team, self._team) if self.delivery.team else None,
         }
         filters = {"filters": "on"} if self.workspace.filters else {}
+        reach = {"setup_network": self.workspace.network} if self.workspace.setup and self._limits_setup else {}
         clean_room = {} if self.validation.clean_room else {"clean_room": "off"}
-        return {**risky, **filters, **clean_room}
+        return {**risky, **reach, **filters, **clean_room}
+
+    @property
+    def _limits_setup(self) -> bool:
+        return self.workspace.network != "all"
 
     @property
     def digest(self) -> str | None:

@@ -1,11 +1,12 @@
 """A turn in progress: its lease, its request, and the session as it is now."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from adapters.agents.port import Turn
 from adapters.agents.prompts import catalogue as prompts
+from adapters.fence.network.refusals import Refusals
 from adapters.store.port import Store
 from adapters.store.turns import Lease
 from domain.delivery.state import Delivery
@@ -53,6 +54,8 @@ class Job:
     """A long text, from the log."""
     question: tuple[Turn, RenderedPrompt] | None = None
     """What the agent is asked, if that is already known."""
+    refusals: Refusals = field(default_factory=Refusals, compare=False)
+    """The hosts that its commands wanted to reach and may not."""
 
     @property
     def deadline(self) -> int | None:

@@ -78,6 +78,7 @@ def preparation_of(project: Project) -> Preparation:
         link=workspace.link,
         env=workspace.env,
         network=project.validation.network,
+        setup_network=workspace.network,
         filters=workspace.filters,
         clean_room=project.validation.clean_room,
         repeat=project.validation.repeat,

@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -13,6 +13,7 @@ from api.actions.projects import read_project, root_of, trust_of, within_roots
 from api.actions.rights import may_name_workspace
 from api.node.settings import Settings
 from domain.values.base import Invalid
+from domain.values.network import CommandNetwork
 from domain.values.sentences import Sentence
 from projections.views.base import View
 
@@ -32,7 +33,8 @@ class TrustedSettings(View):
     digest: str | None = Field(description="digest of these settings; null if there is nothing to trust")
     setup: tuple[str, ...]
     env: dict[str, str]
-    network: Literal["none", "all"]
+    network: CommandNetwork = Field(description="of the validation")
+    setup_network: CommandNetwork = Field(description="of the set-up")
     filters: bool = Field(description="whether the person's git filters run, so that agents see what a checkout shows")
     team: str | None
 
@@ -68,6 +70,7 @@ def grant(folder: Path, settings: Settings, *, by: str) -> TrustedSettings:
         setup=tuple(step.command for step in project.setup_steps()),
         env=dict(workspace.env),
         network=project.validation.network,
+        setup_network=workspace.network,
         filters=workspace.filters,
         team=project.delivery.team,
     )

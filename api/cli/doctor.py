@@ -18,7 +18,7 @@ from cyclopts import Parameter
 from api.cli import exits
 from api.cli.exits import in_words, words_of
 from api.cli.forge_health import check_forge
-from api.cli.health import Finding, check_team, histories
+from api.cli.health import Finding, check_team, histories, refused
 from api.cli.labels import recorded, sentence
 from api.cli.options import TEAM, Where
 from api.cli.terminal import paint, put, put_json, visible
@@ -104,6 +104,7 @@ def _examine(settings: "Settings") -> Iterator[Finding]:
         yield record(settings.database, settings.views_path)
     yield check_forge(settings)
     yield from check_team(settings)
+    yield from refused(settings)
 
 
 def has_log(url: str) -> bool:

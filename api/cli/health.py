@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from api.cli.exits import words_of
-from api.cli.labels import gap, sentence
+from api.cli.labels import HOW_TO_ALLOW, gap, refused_host, sentence
 from api.cli.terminal import counted
 from domain.values.base import HansardError
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from domain.session.record import Recorded
 
 Mark = Literal["ok", "warn", "fail"]
+_LOOKED_AT: Final = 500
+"""Of so many of the newest events it is said which hosts were refused."""
 _NAMED: Final = 5
 """Hidden folders that are named."""
 
@@ -161,6 +163,7 @@ def check_team(settings: "Settings") -> Iterator[Finding]:
     yield Finding("ok", "team", f"{settings.team}: {counted(len(team.agents), 'agent')}")
     yield from posts(team)
     yield from programs(team)
+    yield from networks(team, sandbox)
     yield from externals(team, settings)
 
 
@@ -236,6 +239,45 @@ def programs(team: "Team") -> Iterator[Finding]:
             yield Finding("fail", name, sentence("{program} is not found", program=needed.needs), advice)
         else:
             yield Finding("ok", name, needed.place)
+
+
+def networks(team: "Team", sandbox: "Sandbox") -> Iterator[Finding]:
+    """For each agent with a list of hosts, what it may reach, and whether that is enforced."""
+    from adapters.agents.acp.settings import AcpSettings
+    from adapters.agents.command.settings import CommandSettings
+    from adapters.fence.choice import available
+
+    for member in team.agents:
+        settings = member.settings.program if isinstance(member.settings, AcpSettings) else member.settings
+        if not isinstance(settings, CommandSettings) or isinstance(settings.network, str):
+            continue
+        if sandbox == "off" or available() != "bwrap":
+            problem = sentence("{agent} has a list of hosts, which is not enforced here", agent=member.name)
+            yield Finding("warn", "network", problem, sentence("Only bubblewrap can enforce a list of hosts."))
+            continue
+        hosts = ", ".join(settings.hosts()) or sentence("no host")
+        yield Finding("ok", "network", sentence("{agent} may reach {hosts}", agent=member.name, hosts=hosts))
+
+
+def refused(settings: "Settings") -> Iterator[Finding]:
+    """The hosts that programs of the newest sessions wanted to reach and may not."""
+    from adapters.store.location import reading
+
+    if settings.log_file is not None and not settings.log_file.is_file():
+        return
+    try:
+        with reading(settings.database) as store:
+            events = store.log(after=max(0, store.head() - _LOOKED_AT), limit=_LOOKED_AT)
+    except HansardError:
+        return
+    hosts_of = dict[str, dict[str, None]]()
+    for recorded in events:
+        for host in getattr(recorded.event, "refused_hosts", ()):
+            words = refused_host({"host": host.host, "port": host.port, "reason": host.reason, "count": host.count})
+            hosts_of.setdefault(recorded.session_id, {})[words] = None
+    for session, hosts in list(hosts_of.items())[-_NAMED:]:
+        problem = sentence("refused in {session}: {hosts}", session=session, hosts="; ".join(list(hosts)[:_NAMED]))
+        yield Finding("warn", "network", problem, sentence(HOW_TO_ALLOW))
 
 
 def externals(team: "Team", settings: "Settings") -> Iterator[Finding]:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 _ROOMS: Final = ("projections.record", "api.web", "api.cli")
 
@@ -64,4 +64,20 @@ GAPS: Final[Mapping[str, str]] = {
     "processes": "other processes can be seen, and may be signalled",
     "survivors": "what outlives a turn is found and ended, not prevented",
 }
+REFUSALS: Final[Mapping[str, str]] = {
+    "not_listed": "{host}: not in the list ({n}×)",
+    "port": "{host}: not with this port ({n}×)",
+    "address": "{host}: an address that is not in the list ({n}×)",
+    "private": "{host}: leads to this machine or a private network ({n}×)",
+    "malformed": "a request that cannot be read ({n}×)",
+    "too_many": "too many connections at once ({n}×)",
+}
+"""Why hosts were refused."""
+HOW_TO_ALLOW: Final = "To allow a host, add it to `network`: of the agent in the team file, or in hansard.toml."
 """The meaning of a gap, as a text for people."""
+
+
+def refused_host(refused: Mapping[str, Any]) -> str:
+    """Return a host that was refused, why, and how often."""
+    host = f"{refused['host']}:{refused['port']}" if refused["port"] else refused["host"]
+    return sentence(REFUSALS[refused["reason"]], host=host, n=refused["count"])

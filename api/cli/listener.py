@@ -34,7 +34,9 @@ def refuse_an_open_database(settings: "Settings") -> None:
     if settings.log_file is not None or settings.database_trusted:
         return
     team = load(settings.team)
-    if not team.has_network(fenced=(settings.sandbox or team.sandbox) != "off" and available() != "none"):
+    level = "none" if (settings.sandbox or team.sandbox) == "off" else available()
+    fenced = level == "bwrap" or (level == "landlock" and not team.lists_hosts())  # Landlock enforces no list
+    if not team.has_network(fenced=fenced):
         return
     check_driver()
     from adapters.store.postgres.sealed import lets_in_without_password

@@ -9,7 +9,7 @@ from api.cli.discussion import Pairs
 from api.cli.exits import worded
 from api.cli.extension import extension_of
 from api.cli.figures import MARKS, figures, history, matrix, warnings
-from api.cli.labels import NAMES, gap, recorded, sentence
+from api.cli.labels import HOW_TO_ALLOW, NAMES, gap, recorded, refused_host, sentence
 from api.cli.options import Json
 from api.cli.result_notes import landing_words, only_applies
 from api.cli.terminal import counted, local_time, shortened, visible_name
@@ -76,7 +76,12 @@ def _fence(session: Json) -> Pairs:
     if not session.get("fence"):
         return []
     gaps = map(gap, session.get("fenceGaps") or ())
-    return [("fence", NAMES.get(session["fence"], session["fence"])), ("not covered", "\n".join(gaps))]
+    refused = [refused_host(host) for host in session.get("refusedHosts") or ()]
+    return [
+        ("fence", NAMES.get(session["fence"], session["fence"])),
+        ("not covered", "\n".join(gaps)),
+        ("refused hosts", "\n".join([*refused, sentence(HOW_TO_ALLOW)] if refused else [])),
+    ]
 
 
 def changed(session: Json) -> Pairs:

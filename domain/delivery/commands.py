@@ -172,7 +172,7 @@ def command_of(recorded: RecordedCommand, session: Session | None) -> Command | 
 
 def _settled(event: TurnAnswered | TurnFailed | TurnAttemptFailed) -> dict[str, Any]:
     fields: dict[str, Any] = {"turn_id": event.turn_id, "attempt": event.attempt, "seconds": event.seconds}
-    fields |= {"fence": event.fence, "fence_gaps": event.fence_gaps}
+    fields |= {"fence": event.fence, "fence_gaps": event.fence_gaps, "refused_hosts": event.refused_hosts}
     return fields | ({"slot": event.slot} if isinstance(event, TurnAnswered) else {"failure": event.failure})
 
 

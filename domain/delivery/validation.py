@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Final, Literal
+from typing import Final
 
 from pydantic import Field
 
@@ -16,6 +16,7 @@ from domain.checks.weakening import Weakening, weakening_sentence
 from domain.session.attempts import Failure
 from domain.session.validation import Flake, SetupCommand, Stage, Validated, ValidationStep
 from domain.values.base import Value, absent
+from domain.values.network import CommandNetwork
 from domain.values.sentences import Sentence, with_output
 
 # -- which commands are allowed (rule 8) -------------------------------------------------------------------------------
@@ -167,6 +168,10 @@ MOST_REPEATS: Final = 5
 REPEAT_SECONDS: Final = 600.0
 
 
+def _is_all(value: object) -> bool:
+    return value == "all"
+
+
 def _is_false(value: bool) -> bool:
     return not value
 
@@ -190,7 +195,10 @@ class Preparation(Value):
     copy_paths: tuple[str, ...] = Field(default=(), description="ignored files that are copied from the checkout")
     link: tuple[str, ...] = Field(default=(), description="ignored folders of the checkout that are shared read-only")
     env: dict[str, str] = Field(default_factory=dict, description="variables; `./` is the top of the workspace")
-    network: Literal["none", "all"] = Field(default="none", description="the network access of the validation")
+    network: CommandNetwork = Field(default="none", description="the network access of the validation")
+    setup_network: CommandNetwork = Field(
+        default="all", exclude_if=_is_all, description="the network access of the set-up"
+    )
     filters: bool = Field(
         default=False,
         exclude_if=_is_false,

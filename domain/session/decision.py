@@ -249,7 +249,7 @@ def settle(now: Now[S], command: RecordTurn) -> TurnAnswered | TurnFailed:
 def _fields(now: Now[S], command: RecordTurn, turn: Outstanding) -> dict[str, Any]:
     """Returns what is recorded at the end of every attempt."""
     fields: dict[str, Any] = {**turn_identity(turn), "attempt": command.attempt, "seconds": command.seconds}
-    fields |= {"fence": command.fence, "fence_gaps": command.fence_gaps}
+    fields |= {"fence": command.fence, "fence_gaps": command.fence_gaps, "refused_hosts": command.refused_hosts}
     if isinstance(command, RecordReply):
         _accept_tree(now.state, command)
         fields |= {"usage": command.usage, "model": command.model, "prompt": command.prompt, "reply": command.reply}

@@ -84,7 +84,8 @@ def landing_command(events: Sequence[DomainEvent], session: Session | None) -> C
     if session.turn(first.turn_id).work != "land":
         return None
     command = RecordLanding(turn_id=first.turn_id, attempt=first.attempt, seconds=first.seconds)
-    command = command.model_copy(update={"fence": first.fence, "fence_gaps": first.fence_gaps})
+    ran = {"fence": first.fence, "fence_gaps": first.fence_gaps, "refused_hosts": first.refused_hosts}
+    command = command.model_copy(update=ran)
     if not isinstance(first, TurnAnswered):
         return command.model_copy(update={"failure": first.failure})
     return command.model_copy(update={"slot": first.slot, **_fields(events)})

@@ -170,6 +170,7 @@ def _reply(event: TurnAnswered | TurnFailed | TurnAttemptFailed, session: Sessio
         "seconds": event.seconds,
         "fence": event.fence,
         "fence_gaps": event.fence_gaps,
+        "refused_hosts": event.refused_hosts,
     }
     if isinstance(event, TurnAttemptFailed):
         return RecordReply(failure=event.failure, agent_session=event.agent_session, **fields)

@@ -62,6 +62,7 @@ from domain.session.validation import CleanRoom, Flake, Validated
 from domain.session.workspace import ResultPublished, ReviewedLines, WorkspaceChanges, WorkspacePrepared
 from domain.values.base import DomainEvent, Refused, Text, counted, milliseconds, without
 from domain.values.budget import Spent
+from domain.values.network import RefusedHost, merged
 from domain.values.sentences import Sentence
 from domain.values.words import thread_name
 
@@ -174,6 +175,8 @@ class Session:
     fence: FenceLevel | None = None
     fence_gaps: tuple[str, ...] = ()
     """The weakest fence that any turn ran in, and all gaps of any turn."""
+    refused_hosts: tuple[RefusedHost, ...] = ()
+    """The hosts that programs of any turn wanted to reach and may not."""
 
     @property
     def scripted(self) -> bool:
@@ -280,6 +283,7 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
     if isinstance(event, TurnAnswered | TurnAttemptFailed | TurnFailed) and event.fence is not None:
         state.fence = weakest(state.fence, event.fence)
         state.fence_gaps = tuple(sorted({*state.fence_gaps, *event.fence_gaps}))
+        state.refused_hosts = merged(state.refused_hosts, event.refused_hosts)
     match event:
         case TurnRequested():
             state.failed_turn = state.failed_turn if event.work in ("package", "land", "wait") else None

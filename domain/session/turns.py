@@ -12,7 +12,8 @@ from domain.session import permissions
 from domain.session.activity import ActivityRecorded, ActivitySummary
 from domain.session.attempts import Failure, Work
 from domain.session.workspace import ReviewedLines, WorkspaceChanges, WorkspacePrepared
-from domain.values.base import Command, Count, DomainEvent, Text, Usage, absent
+from domain.values.base import Command, Count, DomainEvent, Text, Usage, absent, none_listed
+from domain.values.network import RefusedHost
 from domain.values.sentences import Sentence
 
 Access = Literal["none", "read", "write"]
@@ -83,6 +84,9 @@ class TurnAnswered(Settled):
     )
     fence: FenceLevel | None = Field(default=None, description="the sandbox it ran in; null if nothing ran here")
     fence_gaps: tuple[str, ...] = Field(default=(), description="what that sandbox does not restrict")
+    refused_hosts: tuple[RefusedHost, ...] = Field(
+        default=(), exclude_if=none_listed, description="hosts that its programs wanted to reach and may not"
+    )
     reviewed: ReviewedLines | None = Field(
         default=None, exclude_if=absent, description="how much of the changes its prompt showed, if it judged them"
     )
@@ -98,6 +102,9 @@ class TurnFailed(Settled):
     prompt: Text = Field(default=Text(), description="the exact prompt")
     fence: FenceLevel | None = Field(default=None, description="the sandbox it ran in; null if nothing ran here")
     fence_gaps: tuple[str, ...] = Field(default=(), description="what that sandbox does not restrict")
+    refused_hosts: tuple[RefusedHost, ...] = Field(
+        default=(), exclude_if=none_listed, description="hosts that its programs wanted to reach and may not"
+    )
 
 
 class TurnAttemptFailed(DomainEvent):
@@ -121,6 +128,9 @@ class TurnAttemptFailed(DomainEvent):
     prompt: Text = Field(default=Text(), description="the exact prompt")
     fence: FenceLevel | None = Field(default=None, description="the sandbox it ran in; null if nothing ran here")
     fence_gaps: tuple[str, ...] = Field(default=(), description="what that sandbox does not restrict")
+    refused_hosts: tuple[RefusedHost, ...] = Field(
+        default=(), exclude_if=none_listed, description="hosts that its programs wanted to reach and may not"
+    )
 
 
 class TurnRetried(DomainEvent):
@@ -190,6 +200,7 @@ class RecordTurn(Command):
     prepared: WorkspacePrepared | None = Field(default=None, description="the workspace, where this turn made it")
     fence: FenceLevel | None = None
     fence_gaps: tuple[str, ...] = ()
+    refused_hosts: tuple[RefusedHost, ...] = Field(default=(), exclude_if=none_listed)
 
 
 class RecordReply(RecordTurn):

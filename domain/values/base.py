@@ -292,6 +292,11 @@ def absent(value: object) -> bool:
     return value is None
 
 
+def none_listed(values: object) -> bool:
+    """For `exclude_if` of a list that is left out where it is empty."""
+    return not values
+
+
 def counted(counts: dict[str, int], key: str) -> dict[str, int]:
     return counts | {key: counts.get(key, 0) + 1}
 

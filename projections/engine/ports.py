@@ -128,7 +128,7 @@ _PROMPTED: Final = frozenset(
 _REPLIED: Final = frozenset(
     {
         "reply", "resumed", "new_conversation", "files", "patch", "tree", "slot", "changes", "fence",
-        "fence_gaps",
+        "fence_gaps", "refused_hosts",
     }
 )  # fmt: skip
 OMITTED: Final[Omitted] = {

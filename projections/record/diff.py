@@ -39,6 +39,7 @@ VOLATILE = frozenset(
         "usage",
         "fence",
         "fenceGaps",
+        "refusedHosts",
     }
 )
 """Fields that differ between any two runs."""

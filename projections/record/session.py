@@ -88,6 +88,7 @@ def _common(session: Session, task: str) -> dict[str, Any]:
         "workspace": session.workspace,
         "fence": session.fence,
         "fence_gaps": session.fence_gaps,
+        "refused_hosts": session.refused_hosts,
         "revisions": tuple(map(_revision, session.revisions)) or None,
         "permission_requests": tuple(map(_permission_request, session.questions.values())) or None,
     }

@@ -72,6 +72,7 @@ def summary(log: Histories, whole: Whole, session_id: str, entry: TurnEntry, ver
         resumed=last.resumed if last else None,
         fence=last.fence if last else None,
         fence_gaps=last.fence_gaps if last else (),
+        refused_hosts=last.refused_hosts if last else (),
         files=_files(log, whole, session_id, last),
         tools=_tools(attempts, now.frames if open_ else ()),
     )

@@ -23,6 +23,7 @@ from domain.session.turns import (
     is_stand_in,
 )
 from domain.values.base import Text, Usage
+from domain.values.network import RefusedHost
 from domain.values.sentences import Sentence
 from projections.record.describe import is_person, person
 from projections.record.important import is_important
@@ -90,6 +91,7 @@ class Attempt:
     node: str | None = None
     fence: str | None = None
     fence_gaps: tuple[str, ...] = ()
+    refused_hosts: tuple[RefusedHost, ...] = ()
     activity: ActivityEntry | None = None
     by: str | None = None
     """The person who answered for the agent, if one did."""
@@ -174,6 +176,7 @@ def _attempt(recorded: Recorded, event: Settled | TurnAttemptFailed) -> Attempt:
     )
     if isinstance(event, TurnAnswered | TurnFailed | TurnAttemptFailed):
         attempt.fence, attempt.fence_gaps = event.fence, event.fence_gaps
+        attempt.refused_hosts = event.refused_hosts
     match event:
         case TurnAnswered():
             attempt.by = stand_in(recorded)

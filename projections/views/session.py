@@ -18,6 +18,7 @@ from domain.session.validation import CleanRoom, Flake, Stage, Validated
 from domain.session.workspace import FileStatus
 from domain.values.base import absent
 from domain.values.budget import Reason
+from domain.values.network import RefusedHost
 from domain.values.phases import AgentPhases, PhaseVerification
 from domain.values.sentences import Sentence
 from projections.views.base import ApprovalView, PermissionRequestView, RevisionView, View, VoteView, empty
@@ -92,6 +93,9 @@ class SessionView(Listed):
     workspace: str | None
     fence: FenceLevel | None = Field(default=None, description="the weakest sandbox of a turn; null if nothing was run")
     fence_gaps: tuple[str, ...] = Field(default=(), description="what the sandbox of a turn did not restrict")
+    refused_hosts: tuple[RefusedHost, ...] = Field(
+        default=(), description="hosts that its programs wanted to reach and may not; `count` says how often"
+    )
 
 
 class ScopeRequestView(View):

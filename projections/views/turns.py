@@ -6,6 +6,7 @@ from pydantic import Field
 
 from domain.session.attempts import Failure, Work
 from domain.values.base import Usage, absent
+from domain.values.network import RefusedHost
 from projections.views.base import Page, View
 
 TurnState = Literal["queued", "running", "waiting", "answered", "failed", "cancelled"]
@@ -48,6 +49,9 @@ class TurnSummary(View):
     resumed: bool | None = Field(description="whether it resumed the agent's conversation")
     fence: str | None
     fence_gaps: tuple[str, ...] = Field(default=(), description="what that fence does not hold")
+    refused_hosts: tuple[RefusedHost, ...] = Field(
+        default=(), description="hosts that its programs wanted to reach and may not; `count` says how often"
+    )
     files: tuple[TurnFile, ...]
     tools: ToolCounts
 

@@ -49,6 +49,7 @@ def test_a_running_delivery() -> None:
         "workspace": None,
         "fence": None,
         "fenceGaps": [],
+        "refusedHosts": [],
         "task": "Fix it",
         "filePaths": ["src/cli.py"],
         "validationCommands": [{"stage": "test", "command": "pytest -q"}],

@@ -99,20 +99,20 @@ LIGHT = {
 """Modules that short commands and launchers load, and how many of our modules each may load. None of them loads models
 of pydantic, a server, or the kinds of sessions."""
 WEIGHTS = {
-    "adapters.agents.command.agent": 55,
+    "adapters.agents.command.agent": 62,
     "adapters.agents.port": 30,
     "adapters.agents.prompts.catalogue": 15,
     "adapters.fence.choice": 20,
-    "adapters.notify.outbox": 42,
-    "adapters.notify.receivers": 63,
+    "adapters.notify.outbox": 43,
+    "adapters.notify.receivers": 64,
     "adapters.processes.program": 30,
-    "adapters.proof.inclusion": 44,
-    "adapters.store.location": 44,
+    "adapters.proof.inclusion": 45,
+    "adapters.store.location": 45,
     "adapters.store.port": 41,
     "adapters.store.rows": 15,
-    "adapters.store.sqlite.views": 40,
+    "adapters.store.sqlite.views": 41,
     "adapters.turns.commands.limits": 26,
-    "adapters.writer.newest": 42,
+    "adapters.writer.newest": 43,
 }
 """How many of our modules others may load. A module that is not listed may load what it needs."""
 

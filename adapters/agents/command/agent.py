@@ -110,7 +110,7 @@ class CommandAgent:
         try:
             fence = turn.fence(self._settings.granted(turn.grant, self._home(talk.conversation), scratch))
             reply = await self._run(replace(turn, prompt=prompt), talk, scratch=scratch, fence=fence)
-            reply = replace(reply, fence=fence.level, fence_gaps=fence.gaps)
+            reply = replace(reply, fence=fence.level, fence_gaps=fence.gaps, refused_hosts=fence.grant.refused)
             keeps_home = keeps_home or reply.agent_session is not None
             resumed = talk.resumed if self._settings.resume_argv is not None else None
             return replace(reply, prompt=prompt, resumed=resumed, new_conversation=talk.why)

@@ -3,19 +3,24 @@
 The `acp` adapter starts an agent that speaks the Agent Client Protocol.
 """
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from adapters.agents.failures import Rule, pattern
 from adapters.agents.streams import Stream
+from adapters.fence.network.allowed import Allowed
+from adapters.fence.network.upstream import upstream_of
 from adapters.fence.port import Grant, Level
 from adapters.references import REFERENCES
 from domain.values.base import Value
+from domain.values.network import PROVIDER, HostEntry, Network, entries, entry
 from domain.values.sentences import Sentence, at_place
 
 PLACE = re.compile(r"\{([a-z_]+)\}")
@@ -24,6 +29,7 @@ SPLICES = ("{access_args}", "{model_args}")
 """Placeholders that become several arguments, or none: depending on the access of the role, or on the model."""
 IDLE_SECONDS = 300.0
 """The maximum silence of a program, unless the settings or the team file set another."""
+_URL = re.compile(r"https?://[^\s\"'<>\\{}]+")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET_NAME = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)$", re.IGNORECASE)
 _JSON_ONLY = ("text_path", "session_path", "error_path", "usage_paths", "require_final")
@@ -77,6 +83,12 @@ class UsagePaths(Value):
         return self
 
 
+def _hosts_only(value: Network) -> Network:
+    if isinstance(value, str) or PROVIDER in value:
+        raise ValueError(Sentence("not_a_network"))
+    return value
+
+
 class ProgramSettings(Value):
     """How a program is started, whatever it speaks. `CommandSettings` explains the fields."""
 
@@ -91,7 +103,8 @@ class ProgramSettings(Value):
     keys: Names = ()
     home: Literal["private", "user"] = "private"
     home_files: dict[str, str] = Field(default_factory=dict, max_length=100)
-    network: Literal["all", "none"] = "all"
+    network: Network = "all"
+    provider: Annotated[Network, AfterValidator(_hosts_only)] = ()
     readable: Folders = ()
     writable: Folders = ()
     timeout_seconds: Seconds | None = None
@@ -117,7 +130,8 @@ class CommandSettings(ProgramSettings):
     replace `read_args` and `write_args` inside bubblewrap, where the program's own sandbox cannot work. `questions`:
     `claude`: the program takes messages on stdin and asks for permission in lines of JSON, as Claude Code does with
     `--permission-prompt-tool stdio`; `codex`: it is Codex's app server, whose protocol covers the answer, usage,
-    errors and the conversation. `readable` and `writable` name more files and folders for the program.
+    errors and the conversation. `readable` and `writable` name more files and folders for the program, `provider` the
+    hosts that `"provider"` in `network` stands for.
     """
 
     resume_argv: Template | None = None
@@ -172,8 +186,27 @@ class CommandSettings(ProgramSettings):
             grant,
             readable=(*grant.readable, *files, *_expanded(self.readable)),
             writable=(*grant.writable, *own, *_expanded(self.writable)),
-            network=self.network,
+            network=self.reach(),
         )
+
+    def reach(self) -> Literal["none", "all"] | Allowed:
+        """What the program may reach. `"provider"` stands for the hosts of its preset and the addresses in its
+        settings, on this machine, too."""
+        if isinstance(self.network, str):
+            return self.network
+        own = (*entries(self.provider), *self._addresses()) if PROVIDER in self.network else ()
+        return Allowed((*entries(self.network), *own), upstream_of())
+
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts that the program may reach, as people write them; empty without a list."""
+        reach = self.reach()
+        return tuple(dict.fromkeys(map(str, reach.entries))) if isinstance(reach, Allowed) else ()
+
+    def _addresses(self) -> tuple[HostEntry, ...]:
+        """The addresses that the settings name: in variables, arguments and files of the home."""
+        env = (os.environ.get(value[4:], "") if value.startswith("env:") else value for value in self.env.values())
+        texts = (*env, *self.argv, *(self.resume_argv or ()), *self.home_files.values())
+        return tuple(each for text in texts for url in _URL.findall(text) if (each := _entry_of(url)))
 
     def template(self, *, resumed: bool, writes: bool) -> Template:
         """The arguments of a turn, with their placeholders not yet replaced."""
@@ -226,6 +259,17 @@ class CommandSettings(ProgramSettings):
         for name in self.home_files:
             if name.startswith("/") or "\0" in name or {"", ".", ".."} & set(name.split("/")):
                 raise ValueError(Sentence("home_file_outside", path=name))
+
+
+def _entry_of(url: str) -> HostEntry | None:
+    """The host and the port that a person's settings name; None if no request can go there."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+        return entry(f"{host}:{port}").changed(anywhere=True)
+    except ValueError:
+        return None
 
 
 def _expanded(paths: Folders) -> tuple[Path, ...]:

@@ -162,6 +162,7 @@ class HostCommands:
             slot=job.slot,
             fence=fence.level if fence else None,
             fence_gaps=fence.gaps if fence else (),
+            refused_hosts=job.refusals.hosts(),
             blobs=blobs,
         )
 

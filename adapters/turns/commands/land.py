@@ -41,6 +41,7 @@ async def land(places: CommandPlaces, clock: BudgetClock) -> RecordLanding:
             author=job.session.author if isinstance(job.session, Delivery) else "",
             fence=fence.level if fence else None,
             fence_gaps=fence.gaps if fence else (),
+            refused_hosts=job.refusals.hosts(),
             clean_room=verdict.clean_room,
             flaky=verdict.flaky,
         ).model_copy(update=fields)

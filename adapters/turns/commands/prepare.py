@@ -8,9 +8,11 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from adapters.agents.activity import Activity
+from adapters.fence.network.allowed import Allowed
+from adapters.fence.network.upstream import upstream_of
 from adapters.fence.toolchains import is_linked
 from adapters.files import is_empty
 from adapters.turns.commands.fence import Fencing
@@ -23,6 +25,7 @@ from adapters.workspace.folders import delete
 from adapters.workspace.git import identity_of
 from adapters.workspace.leftovers import tidy_home, trust_home
 from domain.session.validation import DID_NOT_EXIT, SetupCommand, ValidationStep
+from domain.values.network import CommandNetwork, entries
 from domain.values.sentences import Sentence
 
 _TAIL = 2_000
@@ -144,17 +147,27 @@ class CommandPlaces:
             home=home,
             env=environment(self.job, workspace, top, identity=identity_of()),
             fencing=self.fencing,
-            grant=replace(self.fencing.grant(workspace, folder, preparation.link), network=preparation.network),
+            grant=replace(
+                self.fencing.grant(workspace, folder, preparation.link), network=self._network(preparation.network)
+            ),
             observe=self.observe,
             checkout=None if workspace.in_place else workspace.source,
         )
         if not preparation.needs_work or workspace.is_ready(folder):
             return Ready(place, ())
-        setup = await self._set_up(replace(place, folder=top, grant=replace(place.grant, network="all")))
+        setup = await self._set_up(
+            replace(place, folder=top, grant=replace(place.grant, network=self._network(preparation.setup_network)))
+        )
         ready = Ready(place, setup)
         if ready.passed and lasting:
             await asyncio.to_thread(workspace.mark_ready, folder)
         return ready
+
+    def _network(self, named: CommandNetwork) -> Literal["none", "all"] | Allowed:
+        """What commands may reach; what they are refused is kept for the turn."""
+        if isinstance(named, str):
+            return named
+        return Allowed(entries(named), upstream_of(), self.job.refusals)
 
     async def _set_up(self, place: CommandPlace) -> tuple[SetupCommand, ...]:
         """Run the set-up, up to the first command that fails."""

@@ -58,6 +58,7 @@ async def validate_round(job: Job, session: Orchestration, *, base: str, judge: 
         seconds=time.monotonic() - started,
         fence=fence.level if fence else None,
         fence_gaps=fence.gaps if fence else (),
+        refused_hosts=job.refusals.hosts(),
         blobs=blobs,
         **_ids(job),
     )

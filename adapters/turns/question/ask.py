@@ -290,6 +290,7 @@ class Asking:
             activity=activity,
             fence=reply.fence,
             fence_gaps=reply.fence_gaps,
+            refused_hosts=(*job.refusals.hosts(), *reply.refused_hosts),
             blobs=tuple(blobs),
         )
 

@@ -98,6 +98,7 @@ def overview(context: PanelContext) -> dict[str, Any]:
         "gauges": _gauges(session),
         "fence": session.fence,
         "fence_gaps": session.fence_gaps,
+        "refused_hosts": session.refused_hosts,
         "delivery": session if isinstance(session, Delivery) else None,
     }
 

@@ -228,6 +228,7 @@ def _whole(context: PanelContext, cards: Sequence[TurnCard], turn: TurnCard) -> 
         "resumed": attempt.resumed if attempt else None,
         "fence": (attempt and attempt.fence) or "",
         "fence_gaps": attempt.fence_gaps if attempt else (),
+        "refused_hosts": attempt.refused_hosts if attempt else (),
         "prompt": _prompt(context, cards, turn),
         "prompt_size": size(prompt.length) if prompt.length else "",
         "asked": bool(prompt.length),
