@@ -61,7 +61,8 @@ _BLOCKED = """The total is correct now, but one problem blocks the delivery.
 
 ```json
 {"blockingIssues": [{"id": "empty-basket", "title": "average fails for an empty basket",
-  "detail": "average([]) divides by zero; a basket may be empty."}],
+  "detail": "average([]) divides by zero; a basket may be empty.",
+  "path": "shop/prices.py", "line": 13, "symbol": "average"}],
  "nonBlockingIssues": [{"id": "sum", "title": "sum() would do", "detail": "total could be sum(prices)."}],
  "score": 62, "fixPlan": ["Return 0 from average when there are no prices."]}
 ```"""
