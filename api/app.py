@@ -21,6 +21,7 @@ from api.web import (
     chat_page,
     compare_page,
     errors,
+    fork_page,
     home_page,
     inbox_page,
     lab_page,
@@ -70,13 +71,16 @@ PAGES: Final[tuple[Endpoint, ...]] = (
         ("/sessions/{id}/raw", session.show_raw),
         ("/sessions/{id}/log", log.show_log),
         ("/sessions/{id}/why", why.show_why),
+        ("/sessions/{id}/fork", fork_page.show),
         ("/sessions/{id}/event", event.show_event),
     ),
     Endpoint("/login", login_page.show, None),
 )
 FORMS: Final[tuple[Endpoint, ...]] = (
     Endpoint("/", forms.start, start_session.scope),
-    *readable(("/decisions", forms.answer), ("/sessions/{id}", forms.command)),  # what they name has a scope
+    *readable(
+        ("/decisions", forms.answer), ("/sessions/{id}", forms.command), ("/sessions/{id}/fork", fork_page.fork)
+    ),  # what they name has a scope
     Endpoint("/chat", chat_page.say_something, receive_message.scope),
     Endpoint("/chat/{origin:path}", chat_page.say_something, receive_message.scope),
     Endpoint("/login", login_page.sign_in, None),

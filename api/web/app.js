@@ -11,6 +11,7 @@ import { palette } from "./palette.js";
 import { remarks } from "./remarks.js";
 import { renewKey, sent } from "./sending.js";
 import { session } from "./session.js";
+import { sheets } from "./sheet.js";
 import { starting } from "./start.js";
 import { taking } from "./taking.js";
 
@@ -285,6 +286,7 @@ if ("session" in page) renew = session({ pieces, fill, announce });
 going({ words });
 palette();
 remarks();
+sheets({ parsed });
 taking({ tell: (said) => (document.querySelector("[data-announcer]").textContent = said) });
 if (page.follows) follow();
 else if ("version" in page) tell("finished");

@@ -18,7 +18,7 @@ from domain.values.sentences import Sentence
 WEB: Final = Path(__file__).parent
 SHEETS: Final = (
     "app", "frame", "controls", "home", "session", "gauges", "panels", "tables", "prose", "drawings", "events", "turns",
-    "changes", "comments", "compare", "chat", "lab", "gantt", "palette", "log", "reports", "replay", "print",
+    "changes", "comments", "compare", "chat", "lab", "gantt", "palette", "sheet", "log", "reports", "replay", "print",
 )  # fmt: skip
 SCRIPTS: Final = (
     "keys",
@@ -33,6 +33,7 @@ SCRIPTS: Final = (
     "remarks",
     "pacing",
     "palette",
+    "sheet",
     "events",
     "replay",
     "session",

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -15,19 +16,22 @@ from api.web import model
 from api.web.plain_text import cut
 from api.web.rendering import explicit, language_of, page, render
 from api.web.session.context import PanelContext
+from api.web.session.context import whole as whole_of
 from api.web.session.history import MESSAGE
 from api.web.session.overview import head
 from api.web.session.panels import Gallery
 from api.web.session.reading import as_of, gallery
 from api.web.session.turns import turns_of
-from domain.convergence.profiles import PROFILES
+from api.web.svg import element, svg
 from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
 from domain.kinds import KINDS
 from domain.orchestration.state import Orchestration
+from domain.session.forks import SessionForked
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
-from domain.values.base import Unknown
+from domain.session.turns import TurnRequested
+from domain.values.base import Text, Unknown
 from domain.values.sentences import Sentence
 from domain.values.words import Words
 from projections.record.describe import describe
@@ -60,6 +64,7 @@ async def show(request: Request) -> Response:
             "compare.html",
             ids=ids,
             found=comparison,
+            picks=_picks(inside, sides, family),
             family=family,
             fork=forked,
             language=explicit(request),
@@ -86,9 +91,13 @@ def _compared(panels: Gallery, inside: System, sessions: Sequence[Session], say:
         "sides": [_side(context) for context in sides],
         "common": aligned.common,
         "hashes": _hashes(inside, sessions, aligned.common),
-        "pairs": [_pair(pair, sides) for pair in aligned.pairs],
+        "pairs": [_pair(pair, sides) for pair in aligned.pairs if not pair.same],
         "more": aligned.more,
         "same": not aligned.pairs,
+        "strip": _strip(aligned.common, len(a), len(b), say),
+        "parted": _parted(a, b, say) if sessions[1].forked_from == sessions[0].id else "",
+        "fork_of": sessions[0].id if sessions[1].forked_from == sessions[0].id else "",
+        "fork_at": sessions[1].forked_at,
         "figures": _figures(sides),
     }
 
@@ -115,10 +124,109 @@ def _side(context: PanelContext) -> dict[str, Any]:
 def _pair(pair: EventPair, sides: Sequence[PanelContext]) -> dict[str, Any]:
     a, b = (one and _event_card(one, context) for one, context in zip((pair.a, pair.b), sides, strict=True))
     hidden = not pair.same and a and b and a["words"] == b["words"]
-    fields = dict.fromkeys(_SAME_THING.get(field, field) for field in pair.fields) if hidden else ()
-    return {"a": a, "b": b, "same": pair.same, "fields": list(fields)[:FIELDS]}
+    named = (_SAME_THING.get(field, field) for field in pair.fields if field not in _NOISE)
+    fields = dict.fromkeys(named) if hidden else ()
+    values = _values(pair, sides) if pair.a and pair.b else []
+    return {"a": a, "b": b, "same": pair.same, "fields": list(fields)[:FIELDS], "values": values}
 
 
+_VALUES: Final = (("reply", "reply"), ("patch", "patch"), ("blocking_issues", "findings"), ("content", "reply"))
+"""Fields whose values are shown beside each other, and what they are called."""
+_VALUE: Final = 3_000
+
+
+def _values(pair: EventPair, sides: Sequence[PanelContext]) -> list[dict[str, str]]:
+    """What differs between two events, in words: old and new."""
+    rows = []
+    for name, called in _VALUES:
+        one, other = (_value(recorded, name, context) for recorded, context in zip(pair[:2], sides, strict=True))
+        if one != other and (one or other):
+            rows.append({"name": called, "a": one, "b": other})
+    return rows
+
+
+def _value(recorded: Recorded | None, name: str, context: PanelContext) -> str:
+    value = getattr(recorded.event, name, None) if recorded else None
+    match value:
+        case Text():
+            return cut(whole_of(context, value), _VALUE)
+        case tuple() | list():
+            return "\n".join(str(getattr(each, "title", each)) for each in value)[:_VALUE]
+        case _:
+            return ""
+
+
+def _strip(common: int, a: int, b: int, say: Words) -> Markup:
+    """Two lanes with their common trunk and the point where they part; lengths in events."""
+    longest = max(a, b, 1)
+    trunk, ends = 1000 * common / longest, (1000 * a / longest, 1000 * b / longest)
+    lanes = [
+        element(
+            "path",
+            d=f"M{trunk:.0f} 24 C{trunk + 20:.0f} 24 {trunk + 10:.0f} {y} {trunk + 30:.0f} {y} H{end:.0f}",
+            class_=name,
+        )
+        for y, end, name in ((10, max(ends[0], trunk + 31), "lane-a"), (38, max(ends[1], trunk + 31), "lane-b"))
+    ]
+    words = say.fill("compare_strip", {"n": common})
+    return svg(
+        words,
+        element("path", d=f"M4 24 H{max(trunk, 6):.0f}", class_="trunk"),
+        *lanes,
+        element("circle", cx=max(trunk, 6), cy=24, r=6, class_="parting"),
+        element("text", "A", x=min(ends[0] + 12, 1010), y=15),
+        element("text", "B", x=min(ends[1] + 12, 1010), y=43),
+        width=1030,
+        height=48,
+        class_="two-lanes",
+    )
+
+
+def _parted(a: Sequence[Recorded], b: Sequence[Recorded], say: Words) -> str:
+    """What is different in a fork, in words."""
+    forked = next((one.event for one in reversed(b) if isinstance(one.event, SessionForked)), None)
+    if forked is None:
+        return ""
+    words = []
+    for name in forked.substitute:
+        who = _answering(a, forked.source_version) if name == "answer" else ""
+        words.append(say.fill(f"fork_changed.{name}", {"who": who}))
+    words += [
+        say.fill("fork_changed.agents", {"what": role, "who": who}) for role, who in (forked.agents or {}).items()
+    ]
+    words += [say.fill("fork_changed.models", {"who": who, "what": one}) for who, one in (forked.models or {}).items()]
+    return " · ".join(words)
+
+
+def _answering(history: Sequence[Recorded], version: int) -> str:
+    """Who was turns at that version."""
+    turns = [one.event for one in history if one.version <= version and isinstance(one.event, TurnRequested)]
+    return turns[-1].agent if turns else ""
+
+
+RECENT: Final = 20
+
+
+def _picks(
+    inside: System, sides: Sequence[Session | None], family: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """The sessions that can be chosen: kin first, then the newest; those that are shown are among them."""
+    with inside.reading() as db:
+        recent = overview.page(db, limit=RECENT).items
+        kin = [item for one in family if (item := overview.item(db, str(one["id"])))]
+        shown = [item for one in sides if one and (item := overview.item(db, one.id))]
+    seen: set[str] = set()
+    groups = []
+    for name, members in (("kin", [*shown, *kin]), ("recent", recent)):
+        fresh = [item for item in members if not (item.id in seen or seen.add(item.id))]  # type: ignore[func-returns-value]
+        groups.append(
+            {"name": name, "items": [{"id": item.id, "title": cut(item.title or item.id, 60)} for item in fresh]}
+        )
+    return [group for group in groups if group["items"]]
+
+
+_NOISE: Final = frozenset({"artifactId", "turnId", "agentSession", "agentSessions", "message", "iteration"})
+"""Fields that follow from the others."""
 _SAME_THING: Final = {"context": "prompt", "patch": "changes", "finalSummary": "summary", "content": "text"}
 """Fields that have the same name on the page."""
 
@@ -223,21 +331,6 @@ def _family(inside: System, session: Session) -> list[dict[str, Any]]:
     ]
 
 
-_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {"review": ("apply_fix", "skip"), "debate": ("accept", "revise")}
-_MORE: Final[Mapping[str, tuple[tuple[str, str, int], ...]]] = {
-    "delivery": (("addIterations", "compare_budget", 20),),
-    "orchestration": (("addRounds", "session_more_rounds", 50),),
-}
-"""Fields of a larger budget, with their labels and the most that can be added."""
-
-
 def _forkable(session: Session) -> dict[str, Any]:
-    """The fields that can be different in a fork of it."""
-    return {
-        "id": session.id,
-        "version": session.version,
-        "choices": _CHOICES.get(session.kind, ()),
-        "budget": _MORE.get(session.kind, ()),
-        "profile": session.profile.name if isinstance(session, Discussion) else "",
-        "profiles": tuple(PROFILES) if isinstance(session, Discussion) else (),
-    }
+    """What names the session that can be forked."""
+    return {"id": session.id, "version": session.version}

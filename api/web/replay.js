@@ -1,8 +1,6 @@
-// The player of a session's history: slider, strip, steps, keys, playback at the recorded pace, and forks from any
-// event.
+// The player of a session's history: slider, strip, steps, keys, playback at the recorded pace.
 
 import { shortcut } from "./keys.js";
-import { sent } from "./sending.js";
 
 const AT_REST_MS = 200;
 const LONGEST_PAUSE_MS = 2000;
@@ -10,7 +8,7 @@ const SHORTEST_PAUSE_MS = 40;
 
 /** Elements that handle arrow keys and the space bar themselves. */
 const MOVED = "input, [tabindex='0']:not([data-scroll])";
-const FOLLOWED = "a[data-at], a[data-step], a[data-now], a[data-more], [data-fresh], [data-play], [data-fork]";
+const FOLLOWED = "a[data-at], a[data-step], a[data-now], a[data-more], [data-fresh], [data-play]";
 
 /** Sets up the player. `reloadAll` makes the next refresh load everything that is shown. */
 export function replaying({ find, address, load, apply, renew, list, where, reloadAll }) {
@@ -89,22 +87,6 @@ export function replaying({ find, address, load, apply, renew, list, where, relo
     if (found) go(found);
   }
 
-  /** Forks a session at the shown event. */
-  async function fork() {
-    const [button, place] = [find("[data-fork]"), find("[data-told]")];
-    button.disabled = true;
-    place.textContent = "";
-    try {
-      const told = await sent(button.form, { verb: "fork", atVersion: where.shown, snap: "true" });
-      if (told.to) location.assign(told.to);
-      else place.textContent = Object.values(told.errors).join("; ") || told.words;
-    } catch {
-      place.textContent = JSON.parse(document.body.dataset.words).unreachable;
-    } finally {
-      button.disabled = false;
-    }
-  }
-
   // -- position ------------------------------------------------------------------------------------------------------
 
   function place() {
@@ -140,7 +122,6 @@ export function replaying({ find, address, load, apply, renew, list, where, relo
     event.preventDefault();
     if ("now" in link.dataset) live();
     else if ("play" in link.dataset) play();
-    else if ("fork" in link.dataset) fork();
     else if ("more" in link.dataset) list.around(Number(link.dataset.window));
     else if ("fresh" in link.dataset) list.toEnd();
     else {

@@ -79,7 +79,7 @@ export function session({ pieces, fill, announce }) {
     for (const found of document.querySelectorAll("[data-shown]")) found.textContent = String(where.shown);
     for (const found of document.querySelectorAll("[data-fork-otherwise]")) {
       const address = new URL(found.href);
-      address.searchParams.set("atA", where.shown);
+      address.searchParams.set("at", where.shown);
       found.href = address.href;
     }
     for (const found of document.querySelectorAll("[data-newest-shown]")) found.textContent = String(where.newest);

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from domain.discussion.events import Decided, DecisionRequested, Expired
 from domain.session.children import ChildClosed, ChildRequested
 from domain.session.past_commands import commands_in
 from domain.session.record import Recorded
@@ -14,12 +15,13 @@ _HEAD = 300
 
 
 class _Open:
-    """What is open at a version: questions by turn, and discussions."""
+    """What is open at a version: questions by turn, and decisions."""
 
     def __init__(self) -> None:
         self.questions: dict[str, tuple[str, str]] = {}
         self._requested: dict[str, tuple[str, str]] = {}
-        self.children: set[str] = set()
+        self.decisions: set[str] = set()
+        """Discussions, and waits for a person, that are open."""
 
     def follow(self, event: DomainEvent) -> None:
         match event:
@@ -29,12 +31,16 @@ class _Open:
                 self.questions[event.turn_id] = (event.fallback_agent, event.role)
             case TurnRetried() if event.turn_id in self._requested:
                 self.questions[event.turn_id] = (event.agent, event.role)
+            case DecisionRequested():
+                self.decisions.add("")
+            case Decided() | Expired():
+                self.decisions.discard("")
             case Settled():
                 self.questions.pop(event.turn_id, None)
             case ChildRequested():
-                self.children.add(event.child_id)
+                self.decisions.add(event.child_id)
             case ChildClosed():
-                self.children.discard(event.child_id)
+                self.decisions.discard(event.child_id)
 
 
 def cuts(history: Sequence[Recorded], *, after: int = 0) -> Iterator[Cut]:
@@ -52,7 +58,7 @@ def cuts(history: Sequence[Recorded], *, after: int = 0) -> Iterator[Cut]:
         version = decision.recorded[-1].version
         if version <= after:
             continue
-        needs = "decision" if now.children else None
+        needs = "decision" if now.decisions else None
         if not now.questions:
             yield Cut(version=version, asks=None, role=None, turn_id=None, recorded=None, needs=needs)
         for turn_id, (agent, role) in now.questions.items():

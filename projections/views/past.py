@@ -103,7 +103,7 @@ class Cut(View):
     turn_id: str | None = Field(description="the turn that asks")
     recorded: str | None = Field(description="the beginning of what the agent answered here; null without an answer")
     needs: Literal["decision"] | None = Field(
-        description="`decision`: a review or debate is open there, so that the fork has to decide it"
+        description="`decision`: one is open there; that of a review or debate of the session has to be substituted"
     )
 
 

@@ -6,7 +6,7 @@ from starlette.testclient import TestClient
 
 from tests.api.scenes import asking, begun, held_fork, reached, two_iterations, waiting_review
 from tests.api.seen import BROWSER, Seen, page
-from tests.api.server import delivery, events, session
+from tests.api.server import delivery
 from tests.api.test_session_page import words_of
 
 
@@ -53,48 +53,6 @@ def test_forks_are_listed_with_their_source(client: TestClient) -> None:
     for one in (a, fork):
         text = words_of(page(client, f"/compare?a={one}"))
         assert f"{a} " in text and fork in text
-
-
-def test_a_fork_may_have_another_answer(client: TestClient) -> None:
-    a = two_iterations(client)
-    asked = next(event["version"] for event in events(client, a) if event["type"] == "turn.requested")
-    [key] = {
-        field["value"] for field in Seen(page(client, f"/compare?a={a}")).all("input") if field.get("name") == "key"
-    }
-    form = {
-        "key": key,
-        "verb": "fork",
-        "atVersion": str(asked),
-        "mode": "stop",
-        "substitute.answer.text": "Another plan.",
-    }
-    answer = client.post(f"/sessions/{a}", data=form, headers=BROWSER, follow_redirects=False)
-    assert answer.status_code == 303
-    fork = answer.headers["location"].rpartition("/")[2]
-    assert session(client, fork)["forkedFrom"] == a
-
-
-def test_a_fork_that_names_two_things_is_refused_on_the_page(client: TestClient) -> None:
-    review = waiting_review(client)
-    reached(client, review, "waiting_for_decision")
-    [key] = {f["value"] for f in Seen(page(client, f"/compare?a={review}")).all("input") if f.get("name") == "key"}
-    form = {"key": key, "verb": "fork", "atVersion": "3", "substitute.answer.text": "x", "substitute.decision": "skip"}
-    answer = client.post(f"/sessions/{review}", data=form, headers=BROWSER, follow_redirects=False)
-    assert answer.status_code == 422
-
-
-def test_a_discussion_is_forked_with_another_profile_or_decision(client: TestClient) -> None:
-    review = waiting_review(client)
-    seen = Seen(page(client, f"/compare?a={review}"))
-    names = {field.get("name") for field in seen.all("select")}
-    assert {"substitute.profile", "substitute.decision"} <= names
-    [key] = {field["value"] for field in seen.all("input") if field.get("name") == "key"}
-    form = {"key": key, "verb": "fork", "atVersion": "3", "snap": "true", "mode": "stop", "substitute.profile": "mysti"}
-    answer = client.post(f"/sessions/{review}", data=form, headers=BROWSER, follow_redirects=False)
-    assert answer.status_code == 303, answer.text
-    fork = answer.headers["location"].rpartition("/")[2]
-    [forked] = [event for event in events(client, fork) if event["type"] == "session.forked"]
-    assert forked["data"]["profile"]["name"] == "mysti"
 
 
 def test_a_review_that_asks_for_fixes_offers_the_delivery_that_applies_it(client: TestClient) -> None:

@@ -40,8 +40,10 @@ def test_next_steps_offer_budget_fork_and_partial_work(client: TestClient) -> No
     session_id = start(client, body)
     until(lambda: session(client, session_id)["status"] == "failed", what="its end")
     text = Seen(page(client, f"/sessions/{session_id}"))
-    links = [link["href"] for link in text.all("a") if link.get("href", "").startswith(f"/compare?a={session_id}&at")]
-    assert links and links[0].endswith("#fork")
+    links = [
+        link["href"] for link in text.all("a") if link.get("href", "").startswith(f"/sessions/{session_id}/fork?at=")
+    ]
+    assert links
     assert "Fork before the last answer" in text.text and "1 file into your checkout, uncommitted" in text.text
     assert f"hansard apply {session_id}" in text.text
     done = start(client, delivery({"dev": [wrote]}))

@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from api.web.session.validation_report import OUTPUT, RUNS, in_lines, report
-from tests.api.scenes import at_checkpoint, begun, exhausted, reached, two_iterations, waiting_debate, waiting_review
+from tests.api.scenes import at_checkpoint, begun, exhausted, reached, two_iterations, waiting_review
 from tests.api.seen import Seen, page, review
 from tests.api.server import delivery, events, session
 from tests.kit.replies import challenge, critique
@@ -212,17 +212,6 @@ def test_other_json_is_shown_in_lines_and_anything_else_as_it_is() -> None:
 
 
 # -- forks -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("language", "told"), [("en", "It reuses recorded answers"), ("ko", "기록된 답변을 다시 쓰고")]
-)
-def test_fork_form_explains_forks(client: TestClient, language: str, told: str) -> None:
-    html = page(client, f"/sessions/{waiting_debate(client)}?at=3&lang={language}")
-    folded = re.search(r'<details class="forking">.*?</details>', html, re.DOTALL)
-    assert folded is not None and told in folded[0]
-    assert '<input type="hidden" name="atVersion" value="3">' in folded[0]
-    assert "(event 3)" in Seen(folded[0]).text or "(이벤트 3)" in Seen(folded[0]).text
 
 
 def test_a_review_among_the_artifacts_is_text(client: TestClient) -> None:

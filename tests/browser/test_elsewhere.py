@@ -1,6 +1,5 @@
 """Changes from the command line or another page appear without a reload; late decisions are reported."""
 
-import re
 from typing import Any
 
 from playwright.sync_api import expect
@@ -43,15 +42,19 @@ def test_a_held_fork_is_continued_from_its_page(site: Browsing, server: Server) 
     assert session(server.client, session_id)["held"] is False
 
 
-def test_a_fork_is_made_from_an_event_and_names_it(site: Browsing, server: Server) -> None:
+def test_a_fork_says_where_it_begins_and_is_shown_beside_its_source(site: Browsing, server: Server) -> None:
     source = two_iterations(server.client)
     page = site.tab(f"/sessions/{source}?at=9")
-    page.get_by_text("Fork from here").click()
-    button(page, "Create fork (event 9)").click()
-    page.wait_for_url(lambda url: "/sessions/delivery-" in url and source not in url)
-    expect(page.locator("#family")).to_contain_text(f"Forked from: {source}")
-    before = session(server.client, source)
-    assert (before["status"], before["forkedFrom"]) == ("success", None)
+    page.locator(".forking").click()
+    sheet = page.locator("dialog.sheet")
+    at = int(sheet.locator("[name=at]").input_value())
+    expect(sheet.locator(".places-of [aria-current]")).to_contain_text(str(at))
+    expect(sheet.locator("[data-fork-command]")).to_contain_text(f"hansard fork {source} --at {at} --mode stop")
+    button(sheet, "Start the fork").click()
+    page.wait_for_url(lambda url: f"/compare?a={source}&b=" in url)
+    expect(page.get_by_role("heading", level=1)).to_contain_text(f"at {at}")
+    forked = session(server.client, page.url.rpartition("=")[2])
+    assert (forked["forkedFrom"], forked["forkedAt"]) == (source, at)
 
 
 def test_late_decision_from_the_inbox_is_reported_and_not_made(site: Browsing, server: Server) -> None:
@@ -69,22 +72,23 @@ def test_late_decision_from_the_inbox_is_reported_and_not_made(site: Browsing, s
     site.forgive("status of 412")
 
 
-def forked_otherwise(site: Browsing, server: Server, source: str, at: int, field: str, value: str) -> dict[str, Any]:
+def forked_otherwise(
+    site: Browsing, server: Server, source: str, at: int, change: str, name: str = "", value: str = ""
+) -> dict[str, Any]:
     """Fork from an event with one change, by clicking on the page of the source."""
     page = site.tab(f"/sessions/{source}?at={at}")
-    page.get_by_text("Fork from here").click()
-    page.get_by_role("link", name="With another decision, answer, budget or profile").click()
-    page.wait_for_url(re.compile(rf"/compare\?a={source}&atA={at}#fork"))
-    form = page.locator("#fork form")
-    expect(form.locator("[name=atVersion]")).to_have_value(str(at))
-    control = form.locator(f'[name="substitute.{field}"]')
-    if control.evaluate("(one) => one.tagName") == "SELECT":
-        control.select_option(value)
-    else:
-        control.fill(value)
-    form.get_by_role("button", name="Create fork").click()
-    page.wait_for_url(lambda url: "/sessions/" in url and source not in url)
-    fork: dict[str, Any] = session(server.client, page.url.partition("?")[0].rpartition("/")[2])
+    page.locator(".forking").click()
+    sheet = page.locator("dialog.sheet")
+    expect(sheet.locator("[name=at]")).to_have_value(str(at))
+    sheet.locator(f"[name=change][value={change}]").check()
+    if name:
+        control = sheet.locator(f'[name="{name}"]')
+        is_list = control.evaluate("(one) => one.tagName") == "SELECT"
+        control.select_option(value) if is_list else control.fill(value)
+    sheet.locator("[name=mode][value=live]").check()
+    button(sheet, "Start the fork").click()
+    page.wait_for_url(lambda url: f"/compare?a={source}&b=" in url)
+    fork: dict[str, Any] = session(server.client, page.url.rpartition("=")[2])
     assert fork["forkedFrom"] == source
     return fork
 
@@ -93,11 +97,12 @@ def test_a_fork_has_another_answer_or_budget_by_clicking(site: Browsing, server:
     source = two_iterations(server.client)
     events = server.client.get(f"/api/sessions/{source}/events?limit=500").json()["items"]
     at = next(one["version"] for one in events if one["type"] == "turn.requested" and one["data"]["role"] == "reviewer")
-    fine = '{"blockingIssues": [], "nonBlockingIssues": [], "score": 95}'
-    fork = forked_otherwise(site, server, source, at, "answer.text", fine)
+    fork = forked_otherwise(site, server, source, at, "approve")
     assert reached(server.client, fork["id"], "success") and session(server.client, fork["id"])["iteration"] == 1
     spent = exhausted(server.client)
-    more = forked_otherwise(site, server, spent, session(server.client, spent)["version"], "budget.addIterations", "1")
+    more = forked_otherwise(
+        site, server, spent, session(server.client, spent)["version"], "addIterations", "amount", "1"
+    )
     again = session(server.client, spent)["iteration"] + 1
     until(lambda: session(server.client, more["id"])["iteration"] == again, what="one more iteration")
 
@@ -106,11 +111,11 @@ def test_a_fork_has_another_decision_or_profile_by_clicking(site: Browsing, serv
     source = waiting_review(server.client, "forked otherwise")
     version = session(server.client, source)["version"]
     server.client.post(f"/api/sessions/{source}/decision", json={"decision": "skip", "rationale": "later"})
-    fork = forked_otherwise(site, server, source, version, "decision", "apply_fix")
+    fork = forked_otherwise(site, server, source, version, "decision", "decision", "apply_fix")
     assert reached(server.client, fork["id"], "decided")
     assert session(server.client, fork["id"])["decision"]["choice"] == "apply_fix"
     assert session(server.client, source)["decision"]["choice"] == "skip"
-    other = forked_otherwise(site, server, source, 2, "profile", "mysti")
+    other = forked_otherwise(site, server, source, 2, "profile", "profile", "mysti")
     page = site.tab(f"/compare?a={source}&b={fork['id']}")
     family = page.locator("ul.family")
     for one in (source, fork["id"], other["id"]):

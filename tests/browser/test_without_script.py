@@ -98,10 +98,10 @@ def test_a_delivery_is_started_watched_extended_and_forked(site: Browsing, serve
     _watched(page, "Budget exhausted")
     page.get_by_role("link", name="Previous event").click()
     expect(page.locator("[data-banner]")).to_be_visible()
-    page.get_by_text("Fork from here").click()
-    page.get_by_role("button", name="Create fork").click()
-    page.wait_for_url(lambda url: source not in url, timeout=PATIENCE_MS)
-    expect(page.locator("#family")).to_contain_text(source)
+    page.get_by_role("link", name="Try it differently").first.click()
+    page.get_by_role("button", name="Start the fork").click()
+    page.wait_for_url("**/compare?*", timeout=PATIENCE_MS)
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Fork of")
     site.forgive("status of 422")
 
 

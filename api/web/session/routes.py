@@ -180,6 +180,7 @@ def _page(
         file=seen.file,
         tabs=TABS,
         counts=gallery(request).context(then, say).counts(),
+        ended=is_over(now),
         follows=_follows(now),
         head=head,
         state=badge_of(now),
