@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from time import monotonic
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from api.cli.exits import rests
 from api.cli.figures import MARKS, figures, matrix
@@ -39,6 +39,20 @@ _QUIET: Final = frozenset(
     }
 )
 """Events that a live display already shows by other means."""
+_ROUTINE: Final = _QUIET - {"turn.activity_recorded"}
+"""Events of which a reader of steps and outcomes learns nothing."""
+_PHASES: Final = frozenset(
+    {
+        "delivery.phase_started",
+        "orchestration.plan_made",
+        "orchestration.round_start",
+        "orchestration.review_started",
+        "orchestration.judging_started",
+        "review.round_added",
+        "debate.round_added",
+    }
+)
+"""Events with which a phase or round begins, or of a discussion ends."""
 _BAD: Final = frozenset(
     {
         "failed",
@@ -86,11 +100,17 @@ def agents_of(session: Json) -> list[str]:
     return [str(agent["agent"]) for agent in session.get("agents") or ()]
 
 
-def screen() -> AbstractContextManager[Screen]:
-    """The display that fits stderr."""
+Shown = Literal["events", "steps", "phases"]
+"""How much is shown: every event; what was done and what came of it; or only which phase it is in."""
+
+
+def screen(shown: Shown = "events") -> AbstractContextManager[Screen]:
+    """Returns the display that fits stderr."""
+    if shown == "phases":
+        return nullcontext(Phases())
     if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         return LiveScreen()
-    return nullcontext(Lines())
+    return nullcontext(Steps() if shown == "steps" else Lines())
 
 
 def _tells(event: Json) -> bool:
@@ -125,6 +145,43 @@ class Lines:
         for turn in turns:
             for words in [words for words in turn.news if _is_prose(words)][-_NEWS:]:
                 say(f"      {turn.agent}: {words}")
+
+
+class Steps(Lines):
+    """A line for each step and outcome: not for what every step has, a question and where its answer is kept."""
+
+    def show_events(self, events: Sequence[Json]) -> None:
+        super().show_events([event for event in events if not _is_routine(event)])
+
+    def show_child(self, child: Json, events: Sequence[Json]) -> None:
+        super().show_child(child, [event for event in events if not _is_routine(event)])
+
+
+class Phases(Lines):
+    """A line for each phase or round."""
+
+    def show_events(self, events: Sequence[Json]) -> None:
+        super().show_events([event for event in events if event["type"] in _PHASES])
+
+    def show_child(self, child: Json, events: Sequence[Json]) -> None:
+        super().show_child(child, [event for event in events if event["type"] in _PHASES])
+
+    def show_turns(self, turns: "Sequence[RunningTurn]") -> None:
+        """Shows nothing: what agents do is no phase."""
+
+
+def _is_routine(event: Json) -> bool:
+    """Returns whether an event only says what others say, too."""
+    data, topic = event["data"], str(event["type"])
+    match topic:
+        case "turn.requested":
+            return data.get("work") in ("ask", "validate", "package") and data.get("phase") is not None
+        case "turn.answered":
+            return data.get("role") in ("setup", "test", "supervisor") and not (data.get("prompt") or {}).get("length")
+        case "delivery.phase_completed":
+            return not data.get("problem")
+        case _:
+            return topic in _ROUTINE
 
 
 def line_of(event: Json, agents: Sequence[str] = ()) -> str:

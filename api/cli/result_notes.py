@@ -24,6 +24,27 @@ def result_notes(session: Mapping[str, Any]) -> Iterator[str]:
         yield sentence("Review saw {percent} % of the changes.", percent=percent)
 
 
+def checks(session: Mapping[str, Any]) -> Iterator[str]:
+    """Says what was checked of a result, and how."""
+    result = session.get("result") or {}
+    if validated := result.get("validated"):
+        named = ", ".join(f"`{command}`" for command in validated["commands"])
+        passed = "{commands} passed in a fresh checkout" if validated["cleanRoom"] else "{commands} passed"
+        yield sentence(passed if validated["passed"] else "{commands} failed", commands=named)
+    if reviewed := result.get("reviewed"):
+        percent = reviewed["shown"] * 100 // reviewed["of"] if reviewed["of"] else 100
+        yield sentence("a review saw {percent} % of the changes", percent=percent)
+
+
+def unchecked(session: Mapping[str, Any]) -> Iterator[str]:
+    """Says what was not checked of a result, or proves less than it seems."""
+    if session.get("result"):
+        yield from result_notes(session)
+    phases = session.get("phaseStatuses") or {}
+    if phases.get("review") == "skipped" and session.get("result"):
+        yield sentence("Not reviewed.")
+
+
 def only_applies(session: Mapping[str, Any]) -> bool:
     """True if no commit can be made of the result because only the person's own git can convert its files."""
     values = ((session.get("result") or {}).get("branchProblemSentence") or {}).get("params") or {}

@@ -11,8 +11,8 @@ from api.cli.extension import extension_of
 from api.cli.figures import MARKS, figures, history, matrix, warnings
 from api.cli.labels import HOW_TO_ALLOW, NAMES, gap, recorded, refused_host, sentence
 from api.cli.options import Json
-from api.cli.result_notes import landing_words, only_applies
-from api.cli.terminal import counted, local_time, shortened, visible_name
+from api.cli.result_notes import checks, landing_words, only_applies, unchecked
+from api.cli.terminal import counted, local_time, one_line, shortened, visible_name
 from api.cli.waiting import doing, is_waiting, questions, why_waiting
 from domain.values.words import of_environment
 
@@ -31,6 +31,8 @@ _TASK: Final = 300
 """Characters of each agent's task in the plan."""
 _SUBJECT: Final = 100
 """Cells of a terminal that repeat what was discussed."""
+_NAMED: Final = 5
+"""Changed files that the end of a command names."""
 _FILES: Final = 50
 """Changed files that are listed; `hansard changes` shows all."""
 _LINES: Final = 20
@@ -137,6 +139,23 @@ def outcome(session: Json) -> Pairs:
         *changed(session),
         ("workspace", str(session.get("workspace") or "") if session.get("result") else ""),
         *_scripted(session),
+    ]
+
+
+def in_four_lines(session: Json) -> Pairs:
+    """What was asked, changed, checked, and not checked, for sessions that change files."""
+    if session["kind"] in ("review", "debate"):
+        return []
+    result = session.get("result") or {}
+    files = sorted(result.get("files") or (), key=_deciding_first)
+    changes = [_file(file, result) for file in files[:_NAMED]]
+    if len(files) > _NAMED:
+        changes.append(sentence("and {n} more", n=len(files) - _NAMED))
+    return [
+        ("asked", shortened(one_line(str(session.get("task") or session.get("prompt") or "")), _SUBJECT)),
+        ("changed", ", ".join(changes) or sentence("nothing")),
+        ("checked", "; ".join(checks(session)) or sentence("nothing")),
+        ("not checked", " ".join(unchecked(session)) or sentence("nothing that is known" if files else "nothing")),
     ]
 
 

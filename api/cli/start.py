@@ -20,6 +20,7 @@ from api.cli.client import Api, connected, repository_here, resolve_to_change
 from api.cli.exits import Failed, in_words
 from api.cli.labels import sentence
 from api.cli.options import Json, Where
+from api.cli.progress import Shown
 from api.cli.terminal import one_line, put, put_json, say
 from api.cli.watch import follow_to_end
 from api.node.checkouts import checkout_of
@@ -53,6 +54,8 @@ class StartOptions:
     """A label to find it by; repeatable."""
     detach: bool = False
     """Start it and print its id without waiting. Without a server, start `hansard serve` on this log to run it."""
+    quiet: Annotated[bool, Parameter(negative=())] = False
+    """Show only which phase or round it is in."""
     idempotency_key: str | None = None
     """Starting again with the same key and text returns the same session."""
 
@@ -123,7 +126,8 @@ async def start(
         await say_who(api, options)
         if options.detach:
             return await started(api, answer, json=json)
-        return await follow_to_end(api, answer["sessionId"], json=json)
+        shown: Shown = "phases" if options.quiet else "steps"
+        return await follow_to_end(api, answer["sessionId"], json=json, shown=shown)
 
 
 def _team_of(where: Where, folder: Path | None) -> Path | None:

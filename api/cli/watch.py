@@ -13,9 +13,9 @@ from api.cli.client import Api
 from api.cli.exits import rests
 from api.cli.labels import sentence
 from api.cli.options import Json
-from api.cli.progress import Screen, screen
+from api.cli.progress import Screen, Shown, screen
 from api.cli.result_notes import only_applies
-from api.cli.session import outcome, steps
+from api.cli.session import in_four_lines, outcome, steps
 from api.cli.stall import StallWatch
 from api.cli.terminal import put, put_json, put_pairs, say
 from api.node.checkouts import is_bare
@@ -157,8 +157,10 @@ class _Cursor:
         return events
 
 
-async def follow_to_end(api: Api, session_id: str, *, after: int = 0, json: bool, works: bool = True) -> int:
-    """Follow the session live until it rests; the exit code that its outcome has.
+async def follow_to_end(
+    api: Api, session_id: str, *, after: int = 0, json: bool, works: bool = True, shown: Shown = "events"
+) -> int:
+    """Follows the session live until it rests; returns the exit code that its outcome has.
 
     A person at the terminal is asked for the decisions that it waits for, and the session continues. `works`: turns
     are worked on in this process, so that it gives up where nothing can happen any more.
@@ -168,7 +170,7 @@ async def follow_to_end(api: Api, session_id: str, *, after: int = 0, json: bool
     seen: set[str] = set()
     try:
         while True:
-            with screen() as display:
+            with screen(shown) as display:
                 session = await following.to_rest(display)
             if asks and await _answered(api, following):
                 continue
@@ -187,6 +189,8 @@ async def follow_to_end(api: Api, session_id: str, *, after: int = 0, json: bool
         put_json(session)
     else:
         _put_result(session, following.waiting, seen)
+        if shown != "events":
+            put_pairs(in_four_lines(session))
     await _say_what_next(api, session, following.waiting)
     return exits.WAITS if following.waiting or session.get("scopeRequest") else exits.of_outcome(session)
 

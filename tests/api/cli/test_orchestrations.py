@@ -48,6 +48,10 @@ def test_a_run_is_watched_round_by_round_and_ends_at_its_checkpoint(run: Run) ->
         "summary  다 했음",
         "used     round 2/3",
         "team     scripted agents, which do no real work",
+        "asked        src/ API를 만들어줘 그리고 문서도",
+        "changed      nothing",
+        "checked      nothing",
+        "not checked  nothing",
     ]
     talk = [line.split(maxsplit=4)[-1] for line in result.err.splitlines()]
     assert "Round 1: Backend – phase 3 (development), 문서 – phase 3 (development)" in talk

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from api.cli.figures import history
-from api.cli.progress import Lines, LiveScreen, figures, summary
+from api.cli.progress import Lines, LiveScreen, Phases, Steps, figures, screen, summary
 
 BUDGET = {"maxIterations": 6, "maxMinutes": 45, "elapsedMs": 247_000, "remainingIterations": 5, "reason": None}
 SESSION: dict[str, Any] = {
@@ -221,3 +221,27 @@ def test_live_display_shows_events_above_the_status() -> None:
     assert "hidden" not in shown
     assert "iteration 2/6  ·  4:07 of 45 min  ·  reviewer at work" in shown
     assert "\x1b[2J" not in shown
+
+
+ROUTINE = (
+    event(1, "delivery.phase_started", phase="planning"),
+    event(2, "turn.requested", work="ask", phase="planning", agent="planner", role="planner"),
+    event(3, "turn.answered", agent="planner", role="planner", prompt={"length": 9}, seconds=1.0),
+    event(4, "delivery.artifact_created", phase="planning"),
+    event(5, "delivery.phase_completed", phase="planning"),
+    event(6, "delivery.phase_completed", phase="packaging", problem="No branch."),
+    event(7, "session.agent_sessions_cleared"),
+)
+
+
+def test_steps_and_outcomes_are_shown_and_not_what_every_step_has(capsys: pytest.CaptureFixture[str]) -> None:
+    Steps().show_events(ROUTINE)
+    assert [line.split()[0] for line in capsys.readouterr().err.splitlines()] == ["1", "3", "6"]
+
+
+def test_of_a_quiet_run_only_phases_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    quiet = Phases()
+    quiet.show_events(ROUTINE)
+    quiet.show_turns([])
+    assert [line.split()[0] for line in capsys.readouterr().err.splitlines()] == ["1"]
+    assert type(screen("phases").__enter__()) is Phases

@@ -1,0 +1,58 @@
+"""The end of a run says in four lines what was asked, changed, checked, and not checked."""
+
+import json
+from pathlib import Path
+
+from tests.api.cli.conftest import Hansard
+from tests.api.cli.test_results import here
+
+__all__ = ["here"]
+
+
+def ends_with(out: str) -> dict[str, str]:
+    """The last four lines, by their names."""
+    names = ("asked", "changed", "checked", "not checked")
+    lines = out.rstrip().splitlines()[-4:]
+    return {name: line.removeprefix(name).strip() for name, line in zip(names, lines, strict=True)}
+
+
+def run(hansard: Hansard, tmp_path: Path, *words: str, files: dict[str, str]) -> str:
+    scenario = tmp_path / "scenario.json"
+    scenario.write_text(json.dumps({"replies": {"dev": [{"text": "Done.", "files": files}]}}), encoding="utf-8")
+    output = hansard("run", "-t", "Write the third line large\n\nAnd no other.", "--scenario", str(scenario), *words)
+    assert output.code == 0, output.err
+    return output.out
+
+
+def test_the_end_says_what_was_asked_changed_checked_and_not_checked(
+    hansard: Hansard, here: Path, tmp_path: Path
+) -> None:
+    files = {"a.txt": "one\ntwo\nTHREE\n"}
+    end = ends_with(run(hansard, tmp_path, "--test", "grep -q one a.txt", files=files))
+    assert end["asked"] == "Write the third line large And no other."
+    assert end["changed"].startswith("a.txt (+1 -1")
+    assert end["checked"] == "`grep -q one a.txt` passed in a fresh checkout; a review saw 100 % of the changes"
+    assert "scripted agents took part" in end["not checked"]
+
+
+def test_what_was_left_out_is_among_what_was_not_checked(hansard: Hansard, here: Path, tmp_path: Path) -> None:
+    files = {"a.txt": "one\ntwo\nTHREE\n"}
+    words = ("--test", "grep -q one a.txt", "--phases", "implementation,validation,packaging")
+    end = ends_with(run(hansard, tmp_path, *words, files=files))
+    assert end["not checked"].endswith("Not reviewed.")
+    assert "review" not in end["checked"]
+
+
+def test_where_nothing_was_changed_nothing_was_checked(hansard: Hansard, here: Path, tmp_path: Path) -> None:
+    end = ends_with(run(hansard, tmp_path, "--test", "grep -q one a.txt", files={}))
+    assert (end["changed"], end["checked"], end["not checked"]) == ("nothing", "nothing", "nothing")
+
+
+def test_a_quiet_run_shows_its_phases_only(hansard: Hansard, here: Path, tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.json"
+    scenario.write_text("{}", encoding="utf-8")
+    words = ("run", "-t", "x", "--test", "true", "--quick", "--quiet", "--scenario", str(scenario))
+    lines = hansard(*words).err.splitlines()
+    topics = [line.split()[3] for line in lines if line[:4].strip().isdigit()]
+    assert set(topics) == {"delivery.phase_started"}
+    assert len(topics) == 4
