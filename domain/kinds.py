@@ -199,7 +199,9 @@ def _command_of(recorded: RecordedCommand, session: Session | None) -> Command |
         or own(recorded, session)
     )
     prepared = workspace.prepared_in(events)
-    return command.model_copy(update={"prepared": prepared}) if isinstance(command, turns.RecordTurn) else command
+    if not isinstance(command, turns.RecordTurn):
+        return command
+    return command.model_copy(update={"prepared": prepared, "people": forge_past.people_in(events)})
 
 
 def allowed_actions(session: Session) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ def _reviewed(job: Job) -> ReviewedPatch | None:
 def checkout(job: Job, workspaces: Workspaces, tree: str | None = None) -> Path:
     """The job's folder, in the recorded state or that of `tree`."""
     workspace = workspace_of(job, workspaces)
-    return workspace.checkout(tree=tree or job.session.tree, slot=job.folder, resting=partial(has_ended, job.load))
+    return workspace.checkout(tree=tree or job.start, slot=job.folder, resting=partial(has_ended, job.load))
 
 
 def judged(job: Job, workspaces: Workspaces) -> Path:

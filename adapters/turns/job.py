@@ -16,7 +16,7 @@ from domain.session.attempts import Outstanding
 from domain.session.record import Recorded
 from domain.session.state import Session
 from domain.session.turns import TurnRequested
-from domain.session.workspace import ReviewedLines
+from domain.session.workspace import PeopleCommits, ReviewedLines
 from domain.values.base import Text, Unknown, milliseconds
 from domain.values.sentences import Sentence
 
@@ -52,6 +52,8 @@ class Job:
     """For a fork: its source, the source of that, and so on; looked up as needed."""
     whole: Callable[[Text], str] = lambda text: text.head
     """A long text, from the log."""
+    people: PeopleCommits | None = None
+    """What people have committed on the branch, which the turn begins with."""
     question: tuple[Turn, RenderedPrompt] | None = None
     """What the agent is asked, if that is already known."""
     refusals: Refusals = field(default_factory=Refusals, compare=False)
@@ -75,6 +77,11 @@ class Job:
     def workspace_env(self) -> Mapping[str, str]:
         """Variables that make the workspace take precedence over the checkout."""
         return self.session.validation_env if isinstance(self.session, Delivery) else {}
+
+    @property
+    def start(self) -> str | None:
+        """The state of the work that the turn begins with; None for that of the session's beginning."""
+        return self.people.tree if self.people is not None else self.session.tree
 
     @property
     def turn(self) -> Outstanding:

@@ -32,6 +32,28 @@ def hand_over(workspace: Workspace, commit: str, branch: str) -> str | None:
     return None
 
 
+class BranchMoved(WorkspaceError):
+    """Somebody has committed to the branch meanwhile."""
+
+
+def move_on(workspace: Workspace, commit: str, branch: str) -> str:
+    """Publish as this branch, which was made before, and as no other one: it only moves forward. One that was deleted
+    is made again. Raises BranchMoved, and WorkspaceError where it cannot be moved."""
+    _check(Path(workspace.repository or "."), branch)
+    before = branch_at(Path(workspace.repository or "."), branch)
+    try:
+        workspace.publish(commit, branch)
+    except WorkspaceError:
+        at = branch_at(Path(workspace.repository or "."), branch)
+        if at == commit:
+            return branch
+        if at != before:
+            raise BranchMoved(Sentence("branch_keeps_moving", branch=branch)) from None
+        raise
+    workspace.write_notes(commit)
+    return branch
+
+
 def _check(repository: Path, branch: str) -> None:
     """Why git could create no such branch, in words that say what is in the way."""
     if not repository.is_dir():

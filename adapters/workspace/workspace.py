@@ -15,10 +15,11 @@ from typing import Any, Final
 
 from adapters.workspace import leftovers
 from adapters.workspace.branch import advance, tip
+from adapters.workspace.branch_commits import BranchCommits, commits_up_to, head_under, keep_head
 from adapters.workspace.creation import SOURCE, give_git, settings_for_programs
 from adapters.workspace.entries import check_place, encoded, opened_folder, read, replace_files
 from adapters.workspace.folders import delete, existing_folder, is_real_folder, open_up
-from adapters.workspace.git import DoesNotFit, WorkspaceError, confine, git, in_a_sentence, in_theirs
+from adapters.workspace.git import DoesNotFit, WorkspaceError, branch_at, confine, git, in_a_sentence, in_theirs
 from adapters.workspace.history import changed_files, compared
 from adapters.workspace.leftovers import mark_of
 from adapters.workspace.merges import integrate, merge
@@ -269,6 +270,19 @@ class Workspace:
     def tip(self, branch: str) -> str:
         """The commit of a branch of the person's repository. Raises WorkspaceError if there is none."""
         return tip(self._git.stored, self._theirs(), branch)
+
+    def commits_on(self, branch: str, *, state: str, same_form: bool, name: str = "") -> BranchCommits | None:
+        """Returns what people have committed on a branch of their repository on top of a state of the work; None if
+        that is nothing. What was found under a `name` is found again, whatever the branch has become. Raises
+        CommitsInTheWay."""
+        head = head_under(self._git, name) if name else None
+        if head is None and branch_at(self._theirs(), branch) is not None:
+            head = self.tip(branch)
+            if name:
+                keep_head(self._git, name, head)
+        if head is None or head == state:
+            return None
+        return commits_up_to(self._git, head, branch, state=state, same_form=same_form)
 
     def integrate(self, *, onto: str, commit: str, message: str) -> str:
         """A merge commit of both; `onto` if it already contains everything. Raises MergeConflict."""

@@ -25,6 +25,7 @@ from domain.session.forge import (
     RestPullRequest,
     TakeCommits,
 )
+from domain.session.workspace import PeopleCommits
 from domain.values.base import Command, DomainEvent
 
 
@@ -63,3 +64,11 @@ def _fields(event: DomainEvent, command: type[Command], *others: str) -> dict[st
 def _ci(events: Sequence[DomainEvent]) -> CiPaths | None:
     push = next((event for event in events if isinstance(event, PushRequested)), None)
     return CiPaths(commit=push.commit, paths=push.paths) if push is not None else None
+
+
+def people_in(events: Sequence[DomainEvent]) -> PeopleCommits | None:
+    """Returns what a turn has taken over from the branch, if these events end one that has."""
+    event = next((event for event in events if isinstance(event, CommitsTaken)), None)
+    if event is None:
+        return None
+    return PeopleCommits(commits=event.commits, by=event.by, tree=event.head, changes=event.changes)

@@ -7,7 +7,7 @@ from domain.session.attempt_ends import AttemptEnds, SoFar, nothing
 from domain.session.comment_rules import add_comment, change_comment
 from domain.session.comments import AddComment, ChangeComment
 from domain.session.decision import Events, Kind, Now, Outcome
-from domain.session.forge import ForgeCommand
+from domain.session.forge import CommitsTaken, ForgeCommand
 from domain.session.forge_rules import decide_forge
 from domain.session.fork_rules import asked_instead, diverge, fork, release
 from domain.session.forks import Diverge, ForkSession, Release
@@ -24,8 +24,9 @@ from domain.session.state import EventMetadata, Session
 from domain.session.turns import (
     RecordReply,
     RecordTurn,
+    TurnAnswered,
 )
-from domain.session.workspace import WorkspacePrepared
+from domain.session.workspace import PeopleCommits, WorkspacePrepared
 from domain.values.base import Command, DomainEvent
 
 S = TypeVar("S", bound=Session)
@@ -95,9 +96,23 @@ def _forked(now: Now[S], command: ForkSession) -> Events:
 
 
 def with_workspace(now: Now[S], command: Command, rules: Events) -> Events:
-    """The events of a command. If its turn made the workspace, that is recorded right after the end of the turn."""
-    prepared = command.prepared if isinstance(command, RecordTurn) else None
-    return rules if prepared is None or now.state.base is not None else _with_base(rules, prepared)
+    """The events of a command. If its turn made the workspace, or took over what people have committed, that is
+    recorded right after the end of the turn."""
+    if not isinstance(command, RecordTurn):
+        return rules
+    if command.people is not None:
+        rules = _with_people(now, command, rules, command.people)
+    return rules if command.prepared is None or now.state.base is not None else _with_base(rules, command.prepared)
+
+
+def _with_people(now: Now[S], command: RecordTurn, rules: Events, people: PeopleCommits) -> Events:
+    """Only what a turn has ended with counts, and each commit once: agents that work at once find the same."""
+    first = next(rules)
+    yield first
+    if isinstance(first, TurnAnswered) and not set(people.commits) <= set(now.state.people_commits):
+        changes = people.changes if first.tree is None else first.changes
+        yield CommitsTaken(commits=people.commits, by=people.by, head=first.tree or people.tree, changes=changes)
+    yield from rules
 
 
 def _with_base(rules: Events, prepared: WorkspacePrepared) -> Events:

@@ -156,6 +156,8 @@ class Session:
     """Why the newest landing was not tried."""
     unlanded: str | None = None
     """Why the newest landing has not merged the result, as a code; None while one is at work, and without one."""
+    people_commits: tuple[str, ...] = ()
+    """The commits of others that were taken over."""
     comments: Comments = field(default_factory=Comments)
     revisions: tuple[Revision, ...] = ()
     """What people want changed, in the order in which they asked."""
@@ -389,7 +391,10 @@ def _at_forge(state: Session, event: ForgeEvent, at: int) -> None:
     """The pull request, and the work that has commits of somebody else now, or is part of the base branch."""
     state.forge = forge_after(state.forge, event, at, state.spent.cost_micros or 0)
     if isinstance(event, CommitsTaken):
+        if event.head != state.tree:  # what was validated was without them
+            state.validated = state.clean_room = None
         state.tree, state.changes = event.head, event.changes or state.changes
+        state.people_commits = (*state.people_commits, *event.commits)
         if event.published is not None:
             state.published, state.made_of = event.published, None
         if event.base is not None and state.base is not None:

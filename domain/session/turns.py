@@ -11,7 +11,7 @@ from pydantic import Field
 from domain.session import permissions
 from domain.session.activity import ActivityRecorded, ActivitySummary
 from domain.session.attempts import Failure, Work
-from domain.session.workspace import ReviewedLines, WorkspaceChanges, WorkspacePrepared
+from domain.session.workspace import PeopleCommits, ReviewedLines, WorkspaceChanges, WorkspacePrepared
 from domain.values.base import Command, Count, DomainEvent, Text, Usage, absent, none_listed
 from domain.values.network import RefusedHost
 from domain.values.sentences import Sentence
@@ -198,6 +198,7 @@ class RecordTurn(Command):
     slot: int = 0
     failure: Failure | None = None
     prepared: WorkspacePrepared | None = Field(default=None, description="the workspace, where this turn made it")
+    people: PeopleCommits | None = Field(default=None, description="what it has taken over from the branch")
     fence: FenceLevel | None = None
     fence_gaps: tuple[str, ...] = ()
     refused_hosts: tuple[RefusedHost, ...] = Field(default=(), exclude_if=none_listed)

@@ -104,6 +104,15 @@ def prepared_in(events: Sequence[DomainEvent]) -> WorkspacePrepared | None:
     return next((event for event in events if isinstance(event, WorkspacePrepared)), None)
 
 
+class PeopleCommits(Value):
+    """Commits that a turn has found on the branch, whose they are, and the state of the work with them."""
+
+    commits: tuple[str, ...]
+    by: str
+    tree: str
+    changes: WorkspaceChanges | None = None
+
+
 # Scope: the paths that agents are meant to change, as the repository's settings say (contract-2 §8).
 
 

@@ -200,11 +200,13 @@ class HansardError(Exception):
     │   └── ViewsUnavailable
     │       └── ViewsBroken
     ├── WorkspaceError         git or the folder of a session
+    │   ├── BranchMoved
     │   ├── CommitNotHere
     │   ├── DoesNotFit
     │   ├── GitRefused
     │   ├── InTheWay
     │   ├── Lasting            trying again does not help
+    │   │   ├── CommitsInTheWay
     │   │   └── NotShown       the person's filters cannot show their files
     │   ├── MergeConflict
     │   ├── NoBranch

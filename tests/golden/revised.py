@@ -8,8 +8,10 @@ from domain.delivery.chart import NEEDED
 from domain.delivery.commands import CancelDelivery
 from domain.session.comments import AddComment
 from domain.session.revisions import ReviseSession
+from domain.session.turns import RecordPackage
+from domain.session.workspace import PeopleCommits, WorkspaceChanges
 from domain.values.base import Text
-from tests.golden.happenings import HEAD, PREPARED, changes
+from tests.golden.happenings import DESIGN, HEAD, MERGE, PREPARED, SHOP, changes, said
 from tests.golden.scenes import validated
 from tests.projections.given import APPROVING
 from tests.projections.stage import Stage, plan, subtask, verdicts
@@ -76,6 +78,29 @@ def answered(stage: Stage) -> None:
         stage.answers(direct, words, base=HEAD)
 
 
+def shared(stage: Stage) -> None:
+    """A delivery whose branch people commit to: before its developer goes on, and before it is published again."""
+    name = "delivery-shared"
+    stage.delivers(name, repository=True, workspace=SHOP)
+    stage.answers(name, "One step.", prepared=PREPARED)
+    said(stage, name, *DESIGN[1:])
+    stage.answers(name, "Written.", tree=HEAD, **changes("src/a.py"))
+    _published(stage, name, commit=HEAD)
+    stage.do(name, wants("Say hello, too."))
+    first = PeopleCommits(commits=("d" * 40,), by="Ann", tree="d" * 40)
+    stage.answers(name, "Written.", tree=MERGE, base=HEAD, people=first, **changes("src/a.py"))
+    second = first.changed(commits=("e" * 40, "f" * 40), by="Ann, Bob", tree="f" * 40)
+    later = WorkspaceChanges(head="f" * 40, commits=(HEAD, MERGE, "f" * 40))
+    _published(stage, name, commit="f" * 40, people=second.changed(changes=later))
+
+
+def _published(stage: Stage, name: str, **fields: Any) -> None:
+    validated(stage, name)
+    stage.answers(name, APPROVING)
+    turn = stage.turn(name).turn_id
+    stage.do(name, RecordPackage(turn_id=turn, attempt=1, branch=f"hansard/{name}", **fields))
+
+
 _OBJECTION: Final = {"id": "c2", "title": "Not right", "detail": "It is wrong as it is."}
 
 
@@ -95,4 +120,4 @@ def _works(stage: Stage, name: str, *, prepared: bool = False) -> None:
     validated(stage, name)
 
 
-SCENES: Final[dict[str, Callable[[Stage], None]]] = {"revised": revised, "answered": answered}
+SCENES: Final[dict[str, Callable[[Stage], None]]] = {"revised": revised, "answered": answered, "shared": shared}

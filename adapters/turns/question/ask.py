@@ -23,6 +23,7 @@ from adapters.turns.conversation import said_before
 from adapters.turns.folder import checkout, judged, workspace_of
 from adapters.turns.job import Job, RenderedPrompt
 from adapters.turns.live import Live, RunningAttempt
+from adapters.turns.people_commits import with_people_commits
 from adapters.turns.question.permissions import Questions
 from adapters.turns.question.prompt import judged_place, prompt_of, recorded_prompt
 from adapters.turns.question.revisions import comments_in, places_of_comments, touched_comments
@@ -71,6 +72,7 @@ class Asking:
         self._questions = questions
 
     async def ask(self, job: Job) -> Command:
+        job = await asyncio.to_thread(with_people_commits, job, self._workspaces) if job.session.published else job
         agent = self._agent(job)
         question = job.question
         turn, rendered = await asyncio.to_thread(self._prepared, job, agent) if question is None else question
@@ -257,7 +259,7 @@ class Asking:
             try:
                 model = reply.model or self._model(job)
                 changes = keep(job, self._workspaces, reply, folder, model=model, secrets=secrets)
-                touched = touched_comments(job, self._workspaces, changes)
+                touched = touched_comments(job, self._workspaces, tree=changes.tree, files=changes.files)
             except Unreadable as problem:
                 failure = Failure.of("unreadable", sentence_of(problem)).rewritten(secrets.scrub)
         activity, transcript = (attempt and attempt.activity()) or (None, ())
@@ -281,6 +283,7 @@ class Asking:
             files=changes.files,
             patch=None if changes.patch is None else text(changes.patch, blobs),
             base=job.session.tree,
+            people=job.people,
             tree=changes.tree,
             changes=changes.since_base,
             reviewed=rendered.reviewed,

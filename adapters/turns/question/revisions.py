@@ -6,7 +6,6 @@ from typing import Final
 from adapters.agents.prompts.catalogue import checked
 from adapters.turns.folder import workspace_of
 from adapters.turns.job import Job
-from adapters.turns.result.changes import Changes
 from adapters.workspace import Workspaces
 from adapters.workspace.comment_lines import TurnStates, touched_in, whereabouts_of
 from domain.session.comments import Comment, CommentAnswer, Whereabouts
@@ -70,16 +69,18 @@ def places_of_comments(job: Job, workspaces: Workspaces) -> Places:
     comments = comments_in(job.request, job.session)
     if not comments:
         return {}
-    return whereabouts_of((workspace_of(job, workspaces).home / "repo.git",), job.session, comments)
+    folders, start = (workspace_of(job, workspaces).home / "repo.git",), job.people.tree if job.people else None
+    return whereabouts_of(folders, job.session, comments, head=start)
 
 
-def touched_comments(job: Job, workspaces: Workspaces, changes: Changes) -> tuple[str, ...]:
-    """Returns the comments that the job names whose lines its changes have touched. Blocks."""
+def touched_comments(job: Job, workspaces: Workspaces, *, tree: str | None, files: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns the comments that the job names whose lines its changes have touched: of these files, in the
+    state that it has left. Blocks."""
     comments = comments_in(job.request, job.session)
-    if not comments or changes.tree is None:
+    if not comments or tree is None:
         return ()
     workspace = workspace_of(job, workspaces)
-    turn = TurnStates(job.session.tree or workspace.base(), changes.tree, changes.files)
+    turn = TurnStates(job.start or workspace.base(), tree, files)
     return touched_in((workspace.home / "repo.git",), job.session, comments, turn)
 
 

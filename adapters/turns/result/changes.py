@@ -2,18 +2,19 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from adapters.agents.port import Reply
 from adapters.references import NO_SECRETS, Secrets
 from adapters.turns.folder import checkout, workspace_of
 from adapters.turns.job import Job
+from adapters.turns.people_commits import newest_people_commits, own_branch
 from adapters.turns.result.commit_message import commit_message
 from adapters.turns.result.secrets import check_of, check_texts, refuse_masked
 from adapters.workspace import DoesNotFit, Workspace, Workspaces, patched
 from adapters.workspace.conversion import converted
 from adapters.workspace.conversion_scratch import Fencing
-from adapters.workspace.publishing import hand_over
+from adapters.workspace.publishing import BranchMoved, hand_over, move_on
 from domain.delivery.state import Delivery
 from domain.orchestration.state import Orchestration
 from domain.replies.delivery import FileChange, changes
@@ -23,6 +24,9 @@ from domain.session.turns import RecordPackage, RecordReply
 from domain.session.workspace import WorkspaceChanges, WorkspacePrepared
 from domain.values.base import Blob, HansardError, Text, Unreadable
 from domain.values.sentences import Sentence, because, sentence_of
+
+_TRIES: Final = 3
+"""How often a branch is looked at that people go on committing to."""
 
 
 class Changes(NamedTuple):
@@ -56,7 +60,7 @@ def keep(
     workspace = workspace_of(job, workspaces)
     refuse_masked(reply.masked, file_changes)
     _write(file_changes, reply.files, workspace, folder, secrets)
-    before = job.session.tree or workspace.base()
+    before = job.start or workspace.base()
     message = commit_message(job.request, job.session.id, model)
     check = check_of(secrets)
     tree = workspace.snapshot(folder, message=message, parent=before, author=job.request.agent, check=check)
@@ -64,7 +68,7 @@ def keep(
         files=workspace.changed_files(before, tree),
         patch=workspace.patch(before, tree),
         tree=tree,
-        since_base=workspace.changes(tree) if tree != before else None,
+        since_base=workspace.changes(tree) if tree != before or job.people is not None else None,
     )
 
 
@@ -151,18 +155,32 @@ def merge(job: Job, workspaces: Workspaces, command: RecordReply, session: Sessi
 def publish(job: Job, workspaces: Workspaces, fencing: Fencing) -> RecordPackage:
     """The work as a patch and, in the person's repository, a branch with what their git would have committed; the
     checkout does not change. `fencing` is around their filters."""
-    workspace = workspace_of(job, workspaces)
+    workspace, session = workspace_of(job, workspaces), job.session
     base = workspace.base()
-    commit = recorded = job.session.tree or base
+    commit = recorded = session.tree or base
     blobs: list[Blob] = []
-    wanted = job.session.branch or f"hansard/{job.session.id}"
-    branch = problem = None
+    branch_before = own_branch(session)
+    wanted = branch_before or f"hansard/{session.id}"
+    branch = problem = people = None
     try:
-        commit = converted(workspace, commit, fencing)
-        branch = hand_over(workspace, commit, wanted)
+        for tries_left in reversed(range(_TRIES)):
+            people = newest_people_commits(job, workspaces)
+            recorded = people.tree if people is not None and people.tree else recorded
+            commit = converted(workspace, recorded, fencing)
+            try:
+                branch = (move_on if branch_before else hand_over)(workspace, commit, wanted)
+                break
+            except BranchMoved:
+                if not tries_left:
+                    raise
     except HansardError as error:
         problem = because(Sentence("branch_not_made", branch=wanted), sentence_of(error))
+        people, recorded = None, session.tree or base
+        if branch_before is not None and isinstance(session, Delivery):
+            failure = Failure.of("refused", problem)
+            return RecordPackage(turn_id=job.lease.turn_id, attempt=job.lease.attempt, failure=failure, slot=job.slot)
     return RecordPackage(
+        people=people,
         turn_id=job.lease.turn_id,
         attempt=job.lease.attempt,
         branch=branch,

@@ -1,0 +1,182 @@
+"""People commit to a session's branch, delete it, reset it, merge it: nothing is overwritten (contract-3 §18)."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2 as httpx
+import pytest
+from starlette.testclient import TestClient
+
+from tests.api.seen import review
+from tests.api.server import Json, delivery, ended, events, inside, only, reached, session, start
+from tests.api.test_baseline import repository
+from tests.api.test_revisions import git, revise
+
+ANN = ("-c", "user.name=Ann", "-c", "user.email=ann@localhost", "-c", "commit.gpgsign=false")
+ASKS: dict[str, Any] = {"permission": {"title": "make"}}
+SECOND: dict[str, Any] = {"text": "Done.", "files": {"b.txt": "two\n"}}
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    with inside(tmp_path / "data", trust="all", sandbox="off") as result:
+        yield result
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return repository(tmp_path / "shop", **{"a.txt": "first\n", "c.txt": "see\n"})
+
+
+def made(client: httpx.Client, folder: Path, *later: Json, **fields: Any) -> Json:
+    """A finished delivery; its developer writes this later."""
+    first = {"text": "Done.", "files": {"b.txt": "one\n"}}
+    replies = {"dev": [first, *(later or (SECOND,))], "reviewer": [review()] * 4}
+    return ended(client, start(client, delivery(replies, workspace=str(folder), validationCommands=["true"], **fields)))
+
+
+def commits(folder: Path, branch: str, tmp_path: Path, **files: str) -> str:
+    """Ann commits to the branch, in a worktree of her own."""
+    place = tmp_path / "anns"
+    git(folder, "worktree", "add", "-f", str(place), branch)
+    for path, text in files.items():
+        (place / path.replace("_", ".")).write_text(text)
+    git(place, "add", "-A")
+    git(place, *ANN, "commit", "-qm", "Mine")
+    head = git(place, "rev-parse", "HEAD")
+    git(folder, "worktree", "remove", "--force", str(place))
+    return head
+
+
+def asked(client: httpx.Client, it: Json) -> None:
+    """The developer is at work, and waits for permission."""
+    reached(client, it["id"], "turn.permission_requested")
+
+
+def allow(client: httpx.Client, it: Json) -> None:
+    [asks] = only(events(client, it["id"]), "turn.permission_requested")
+    body = {"requestId": asks["requestId"], "decision": "allow"}
+    answer = client.post(f"/api/sessions/{it['id']}/permission", json=body)
+    assert answer.status_code < 300, answer.text
+
+
+def contains(folder: Path, branch: str, commit: str) -> bool:
+    words = ("git", "merge-base", "--is-ancestor", commit, branch)
+    return subprocess.run(words, cwd=folder, check=False).returncode == 0
+
+
+def test_commits_on_the_branch_are_taken_over_first_and_stay_theirs(
+    client: TestClient, folder: Path, tmp_path: Path
+) -> None:
+    it = made(client, folder)
+    branch = it["result"]["branch"]
+    hers = commits(folder, branch, tmp_path, a_txt="anns\n")
+    assert revise(client, it, {"text": "Go on."}).status_code == 202
+    after = ended(client, it["id"])
+    assert (after["status"], after["result"]["branch"]) == ("success", branch)
+    assert git(folder, "show", f"{branch}:a.txt") == "anns" and git(folder, "show", f"{branch}:b.txt") == "two"
+    assert contains(folder, branch, hers)
+    [event] = only(events(client, it["id"]), "session.commits_taken")
+    assert (event["commits"], event["by"]) == ([hers], "Ann")
+    assert git(folder, "log", "-1", "--format=%an", hers) == "Ann"
+    answered = only(events(client, it["id"]), "turn.answered")
+    assert all("a.txt" not in each["files"] for each in answered), "they are no agent's"
+    for language, words in (("en", "Commits of Ann"), ("ko", "Ann")):
+        address = f"/api/sessions/{it['id']}/worklog"
+        assert words in client.get(address, headers={"Accept-Language": language}).text
+
+
+def test_commits_that_arrive_during_a_turn_are_merged_before_the_publication(
+    client: TestClient, folder: Path, tmp_path: Path
+) -> None:
+    it = made(client, folder, SECOND | ASKS)
+    branch = it["result"]["branch"]
+    revise(client, it, {"text": "Go on."})
+    asked(client, it)
+    hers = commits(folder, branch, tmp_path, a_txt="anns\n")
+    allow(client, it)
+    after = ended(client, it["id"])
+    assert after["status"] == "success" and contains(folder, branch, hers)
+    assert git(folder, "show", f"{branch}:a.txt") == "anns" and git(folder, "show", f"{branch}:b.txt") == "two"
+    assert after["result"]["head"] == git(folder, "rev-parse", branch)
+    assert len(only(events(client, it["id"]), "session.commits_taken")) == 1
+
+
+def test_what_cannot_be_merged_rests_for_a_person_and_names_the_paths(
+    client: TestClient, folder: Path, tmp_path: Path
+) -> None:
+    it = made(client, folder, SECOND | ASKS)
+    branch = it["result"]["branch"]
+    revise(client, it, {"text": "Go on."})
+    asked(client, it)
+    hers = commits(folder, branch, tmp_path, b_txt="anns\n")
+    allow(client, it)
+    after = ended(client, it["id"])
+    assert after["status"] == "failed" and "b.txt" in after["lastError"], after["lastError"]
+    assert git(folder, "rev-parse", branch) == hers, "nothing was overwritten"
+    assert git(folder, "branch", "--list", "hansard/*").split() == [branch], "and no other branch was made"
+    git(folder, "branch", "-f", branch, f"{hers}~1")
+    client.post(f"/api/sessions/{it['id']}/retry", json={})
+    assert ended(client, it["id"])["status"] == "success"
+    assert git(folder, "show", f"{branch}:b.txt") == "two"
+
+
+def test_a_branch_that_is_checked_out_rests_for_a_person(client: TestClient, folder: Path) -> None:
+    it = made(client, folder)
+    branch = it["result"]["branch"]
+    git(folder, "checkout", "-q", branch)
+    revise(client, it, {"text": "Go on."})
+    after = ended(client, it["id"])
+    assert after["status"] == "failed" and "checked out" in after["lastError"]
+    git(folder, "checkout", "-q", it["result"]["base"]["branch"])
+    client.post(f"/api/sessions/{it['id']}/retry", json={})
+    assert ended(client, it["id"])["status"] == "success"
+    assert git(folder, "show", f"{branch}:b.txt") == "two"
+
+
+def test_a_branch_that_was_deleted_is_made_again(client: TestClient, folder: Path) -> None:
+    it = made(client, folder)
+    branch = it["result"]["branch"]
+    git(folder, "branch", "-D", branch)
+    revise(client, it, {"text": "Go on."})
+    after = ended(client, it["id"])
+    assert (after["status"], after["result"]["branch"]) == ("success", branch)
+    assert contains(folder, branch, it["result"]["head"]) and git(folder, "show", f"{branch}:b.txt") == "two"
+
+
+def test_a_branch_that_was_set_back_moves_forward_again(client: TestClient, folder: Path) -> None:
+    it = made(client, folder)
+    branch = it["result"]["branch"]
+    git(folder, "branch", "-f", branch, it["result"]["base"]["commit"])
+    revise(client, it, {"text": "Go on."})
+    assert ended(client, it["id"])["status"] == "success"
+    assert git(folder, "show", f"{branch}:b.txt") == "two"
+
+
+def test_a_branch_that_was_merged_while_the_base_was_renamed_goes_on(client: TestClient, folder: Path) -> None:
+    it = made(client, folder)
+    branch = it["result"]["branch"]
+    git(folder, *ANN, "merge", "-q", "--no-ff", "-m", "Merge it", branch)
+    git(folder, "branch", "-m", "trunk")
+    revise(client, it, {"text": "Go on."})
+    after = ended(client, it["id"])
+    assert (after["status"], after["result"]["branch"]) == ("success", branch)
+    assert git(folder, "show", f"{branch}:b.txt") == "two" and git(folder, "show", "trunk:b.txt") == "one"
+    answer = client.post(f"/api/sessions/{it['id']}/land", json={"onto": "main"})
+    if answer.status_code == 202:
+        landing = ended(client, it["id"])["result"]["landing"]
+        assert (landing["status"], landing["onto"]) == ("not_tried", "main")
+    assert session(client, it["id"])["status"] == "success"
+
+
+def test_a_fork_of_a_published_session_has_a_branch_of_its_own(client: TestClient, folder: Path) -> None:
+    it = made(client, folder)
+    head = it["result"]["head"]
+    fork = client.post(f"/api/sessions/{it['id']}/fork", json={"atVersion": it["version"], "mode": "live"}).json()
+    name = fork.get("sessionId") or fork["id"]
+    assert client.post(f"/api/sessions/{name}/revise", json={"text": "Otherwise."}).status_code == 202
+    after = ended(client, name)
+    assert after["result"]["branch"] == f"hansard/{name}"
+    assert git(folder, "rev-parse", it["result"]["branch"]) == head
