@@ -20,6 +20,7 @@ from pydantic_core import ErrorDetails
 
 from adapters.files import Unfit, content, private_folder
 from adapters.project.defaults import Command, Defaults, Plain, TomlTable
+from adapters.project.trusted_files import digests_of, texts_of_team
 from domain.delivery.validation import MOST_REPEATS, REPEAT_SECONDS, REPEATS
 from domain.session.validation import ValidationStep, commands
 from domain.session.workspace import EVERYTHING, PathScope
@@ -71,6 +72,21 @@ class Project(TomlTable):
     delivery: Defaults = Defaults()
     scope: PathScope = EVERYTHING
     _team: str = PrivateAttr(default="")
+    _files: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """The files of the checkout that settings which need trust run, by path, with digests of their contents."""
+        return self._files
+
+    def with_files(self, checkout: Path) -> Self:
+        """The same with the digests of these files. Blocks."""
+        team = self.team_file(checkout)
+        commands = [word for step in self.setup_steps() for word in (step.command, *step.argv)]
+        copy = self.model_copy()
+        copy._team = self._team
+        copy._files = digests_of(checkout, [*commands, *(texts_of_team(team) if team else ())])
+        return copy
 
     def with_team(self, checkout: Path) -> Self:
         """The same with the digest of its team file, if that is in the checkout. Raises `BadProject`."""
@@ -99,8 +115,11 @@ class Project(TomlTable):
         }
         filters = {"filters": "on"} if self.workspace.filters else {}
         reach = {"setup_network": self.workspace.network} if self.workspace.setup and self._limits_setup else {}
+        ignored = {"copy": self.workspace.copy_paths, "link": self.workspace.link}
+        ignored = {name: paths for name, paths in ignored.items() if paths}
+        files = {"files": dict(self._files)} if self._files else {}
         clean_room = {} if self.validation.clean_room else {"clean_room": "off"}
-        return {**risky, **reach, **filters, **clean_room}
+        return {**risky, **reach, **ignored, **files, **filters, **clean_room}
 
     @property
     def _limits_setup(self) -> bool:
@@ -117,7 +136,9 @@ class Project(TomlTable):
         """The same without what needs trust."""
         return self.model_copy(
             update={
-                "workspace": self.workspace.model_copy(update={"setup": (), "env": {}, "filters": False}),
+                "workspace": self.workspace.model_copy(
+                    update={"setup": (), "env": {}, "filters": False, "copy_paths": (), "link": ()}
+                ),
                 "validation": self.validation.model_copy(update={"network": "none", "clean_room": True}),
                 "delivery": self.delivery.model_copy(update={"team": None}),
             }
@@ -146,7 +167,7 @@ def load(checkout: Path) -> Project:
         text = content(path)
         project = parse(text)
         _check_inside(project.workspace, checkout, text)
-        return project.with_team(checkout)
+        return project.with_team(checkout).with_files(checkout)
     except Unfit as error:
         raise BadProject({NAME: sentence_of(error)}) from None
 

@@ -11,6 +11,13 @@ from adapters.project.found_tests import Tests, tests_of
 from adapters.project.python_project import python_needs, script_needs
 from adapters.project.tables import json_object
 
+_REGISTRIES = {
+    "pypi": {"pip", "pip3", "uv", "poetry", "pdm", "hatch", "tox"},
+    "npm": {"npm", "npx", "pnpm", "yarn", "bun"},
+    "crates": {"cargo"},
+    "go": {"go"},
+}
+
 
 @dataclass(slots=True)
 class Discovery:
@@ -23,6 +30,12 @@ class Discovery:
     commands: list[str] = field(default_factory=list)
     tests: int = 0
     test_files: int = 0
+
+    @property
+    def registries(self) -> tuple[str, ...]:
+        """The registries from which the set-up and the commands load packages."""
+        words = {word.rpartition("/")[2] for command in (*self.setup, *self.commands) for word in command.split()}
+        return tuple(name for name, programs in _REGISTRIES.items() if words & programs)
 
     def add(self, *, setup: Iterable[str] = (), commands: Iterable[str] = ()) -> None:
         """Add what is not there yet: two languages may need the same."""

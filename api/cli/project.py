@@ -47,7 +47,9 @@ def init(
 
     root = root_of(path.resolve())
     needs, programs = discover(root), agents(os.environ)
-    team = _write(root / "team.toml", team_file(programs))  # one that was there may not be trusted unread
+    team = _write(
+        root / "team.toml", team_file(programs, needs.registries)
+    )  # one that was there may not be trusted unread
     is_new = _write(root / NAME, project_file(needs, team=team))
     for line in _report_of(needs):
         put(visible(line))

@@ -58,7 +58,7 @@ def test_a_run_needs_trust_and_says_which_command_gives_it(tmp_path: Path, capsy
     run = ["run", "-t", "Add a page", "--workspace", str(folder), "--detach"]
     assert carry_out(run) == 5
     assert f"hansard trust {folder}" in capsys.readouterr().err
-    assert carry_out(["trust", str(folder)]) == 0
+    assert carry_out(["trust", str(folder), "--yes"]) == 0
     assert "set-up: true" in capsys.readouterr().out
     assert carry_out(run) == 0
 
@@ -73,7 +73,7 @@ def test_the_team_of_the_settings_does_the_work_once_it_is_trusted(
     (folder / "team.toml").write_text(agent)
     run = ["run", "-t", "Add a page", "--detach", "--json", "--workspace", str(folder)]
     assert carry_out(run) == 5
-    assert carry_out(["trust", str(folder)]) == 0
+    assert carry_out(["trust", str(folder), "--yes"]) == 0
     assert "team: team.toml" in capsys.readouterr().out
     assert carry_out(run) == 0
     assert carry_out(["events", "latest", "--json"]) == 0
@@ -81,3 +81,40 @@ def test_the_team_of_the_settings_does_the_work_once_it_is_trusted(
     monkeypatch.chdir(folder)
     assert carry_out(["team", "--json"]) == 0
     assert "Zoe" in capsys.readouterr().out
+
+
+def test_trust_is_shown_before_it_is_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "shop"
+    (folder / "setup.sh").write_text("true\n")
+    (folder / "agent.py").write_text("print('hello')\n")
+    (folder / "hansard.toml").write_text(
+        '[workspace]\nsetup = ["./setup.sh"]\ncopy = [".env"]\nlink = ["deps"]\nnetwork = ["pypi"]\n'
+        '[validation]\nnetwork = "all"\n[delivery]\nteam = "team.toml"\n'
+    )
+    (folder / "team.toml").write_text(
+        f'sandbox = "off"\n[notify]\ncommand = ["notify-send"]\n[[agents]]\nname = "Zoe"\nroles = ["dev"]\n'
+        f'adapter = "command"\nnetwork = ["provider"]\n[agents.settings]\nargv = ["python3", "{folder}/agent.py"]\n'
+        'home = "user"\n'
+    )
+    assert carry_out(["trust", str(folder)]) == 2
+    seen = capsys.readouterr()
+    for words in (
+        "set-up: ./setup.sh",
+        "network of set-up: pypi",
+        "network of validation: all addresses",
+        "copy: agents get .env",
+        "link: agents see deps",
+        "runs agent.py (",
+        "runs setup.sh (",
+        "team: team.toml",
+        "sandbox: off",
+        "notifies by: notify-send",
+        f"agent Zoe: python3 {folder}/agent.py (your home folder; network: provider)",
+    ):
+        assert words in seen.out
+    assert "--yes" in seen.err
+    assert carry_out(["run", "-t", "Add a page", "--workspace", str(folder), "--detach"]) == 5
+    assert carry_out(["trust", str(folder), "--yes"]) == 0
+    (folder / "agent.py").write_text("print('evil')\n")
+    capsys.readouterr()
+    assert carry_out(["run", "-t", "Add a page", "--workspace", str(folder), "--detach"]) == 5

@@ -85,7 +85,7 @@ def test_a_log_may_begin_with_trust(hansard: Hansard, tmp_path: Path) -> None:
     (tmp_path / "shop" / "hansard.toml").write_text("[workspace]\n")
     git(tmp_path / "shop", "init", "-q")
     path = tmp_path / "elsewhere" / "log.db"
-    trusted = hansard("trust", str(tmp_path / "shop"), "--database", str(path))
+    trusted = hansard("trust", "--yes", str(tmp_path / "shop"), "--database", str(path))
     assert (trusted.code, path.exists()) == (0, True), trusted.err
 
 

@@ -41,7 +41,7 @@ def here(tmp_path: Path, hansard: Hansard) -> Path:
     git(folder, "config", "user.email", "somebody@example.org")
     git(folder, "add", "--all")
     git(folder, "commit", "--quiet", "-m", "Begin")
-    assert hansard("trust").code == 0
+    assert hansard("trust", "--yes").code == 0
     return folder
 
 
@@ -104,7 +104,7 @@ def test_the_settings_that_the_documents_show_work_as_written(hansard: Hansard, 
     git(tmp_path / "here", "add", "--all")
     who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
     git(tmp_path / "here", *who, "commit", "--quiet", "-m", "Begin")
-    output = hansard("trust").out
+    output = hansard("trust", "--yes").out
     assert "set-up: .venv/bin/python -m pip install -e . pytest" in output and "env: PYTHONPATH=./src" in output
     done = hansard("run", "-t", "Fix add", "-f", "src/calc.py")
     assert done.code == 0, done
