@@ -204,8 +204,10 @@ class FindingLedger:
     def _change(self, change: WorkChange) -> None:
         files = self.lines.apply(change.patch, change.version)
         self.changes.append(change.version)
+        concerned = files.touched | files.renamed.keys()
         for finding in self.findings:
-            self._follow(finding, files, change.version)
+            if finding.spot.path in concerned:
+                self._follow(finding, files, change.version)
         ordered = [each for each in self.findings if each.is_open and (each.blocking or each.changed == change.version)]
         for finding in ordered:
             self._claim(finding, change, files)
@@ -216,8 +218,6 @@ class FindingLedger:
 
     def _follow(self, finding: LedgerFinding, files: ChangedFiles, version: int) -> None:
         spot = finding.spot
-        if not spot.path or not (spot.path in files.touched or spot.path in files.renamed):
-            return
         path = files.renamed.get(spot.path, spot.path)
         if spot.name is None or spot.number is None:
             finding.spot, finding.changed = spot._replace(path=path), version
@@ -239,7 +239,7 @@ class FindingLedger:
         finding.attempts += 1
         if not finding.spot.path or finding.changed == change.version or finding.spot.path in files.touched:
             self._mark(finding, change, "claimed", FactAt("worked_on", change.version))
-        elif finding.state != "claimed":  # else an earlier change has worked on it
+        elif finding.state not in ("claimed", "unchanged"):  # else an earlier change has worked on it
             self._mark(finding, change, "unchanged", FactAt("neither_line_nor_file_changed", change.version))
 
     def _mark(

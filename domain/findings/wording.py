@@ -22,13 +22,13 @@ _PLACE: Final = re.compile(r"(?<![\w/.:])((?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.[A-Za
 _PATH: Final = re.compile(r"(?<![\w/.:])((?:[\w.@+-]+/)+[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,9})\b")
 _NAME: Final = re.compile(r"\b(?:[A-Za-z_]\w*(?:[._]\w+)+|[A-Za-z_]\w*(?=\()|[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*)")
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
-_EVIDENCE: Final = re.compile(
-    r"\breproduc(?:e[sd]?|ible|tion)\b|\brepro\b|\btraceback\b|\bstack ?trace\b|\bfailing test\b|\btests? fails?\b"
-    r"|\bfails with\b|\bcrash(?:es|ed)? (?:with|on|when|for)\b|\braises\b|\breturns .{1,60} instead of\b"
-    r"|\bexpected .{1,80}\b(?:got|but|actual)\b|\bwith (?:the )?input\b|\bfor (?:the )?input\b|\bI ran\b"
-    r"|재현|실패하는 테스트|테스트가 실패|입력하면|예외가 발생|실행해 보니|실행했더니",
-    re.IGNORECASE | re.DOTALL,
+_EVIDENCE: Final = (
+    *("reproduc", "traceback", "stack trace", "failing test", "test fails", "tests fail", "fails with", " raises "),
+    *("crashes with", "crashes on", "crashed with", "with the input", "for the input", "instead of ", "expected "),
+    *("재현", "실패하는 테스트", "테스트가 실패", "입력하면", "예외가 발생", "실행해 보니", "실행했더니"),
 )
+_HALVES: Final = {"instead of ": ("returns", "gives", "prints"), "expected ": (" got ", " but ", " actual")}
+"""Words that are evidence only together with one of these."""
 
 _STEMS: Final[Mapping[str, str]] = {
     stem: kind
@@ -87,26 +87,35 @@ class Features(NamedTuple):
 def features_of(report: FoundReport) -> Features:
     """What the report says, or what its words say where it does not."""
     text = f"{report.title}\n{report.detail}"[:_LONGEST]
-    prose = _CODE.sub(" ", text)
+    prose = _CODE.sub(" ", text) if "`" in text else text
     path, line = _place(report, text)
-    words = frozenset(word for word in _WORD.findall(prose.casefold()) if word not in _BLAND)
+    lower = prose.casefold()
+    words = frozenset(_WORD.findall(lower)) - _BLAND
     quoted = (each.strip().removesuffix("()") for each in _QUOTED.findall(text))
     names = {each for each in quoted if each and not _PLACE.fullmatch(each)} | set(_NAME.findall(prose))
     if path:
         names -= {path, path.rpartition("/")[2]}
     kind = _kind(report, words)
-    evidence = bool(report.evidence.strip()) or bool(_EVIDENCE.search(prose))
+    evidence = bool(report.evidence.strip()) or _shows_evidence(lower)
     phrasing = "".join(text.split()).casefold()
     weight = _weight(report, kind, evidence=evidence)
     return Features(path, line, frozenset(names), words, report.symbol, kind, weight, phrasing)
 
 
+def _shows_evidence(lower: str) -> bool:
+    """Words from code do not count; the caller has taken them out."""
+    return any(
+        phrase in lower and (phrase not in _HALVES or any(half in lower for half in _HALVES[phrase]))
+        for phrase in _EVIDENCE
+    )
+
+
 def _place(report: FoundReport, text: str) -> tuple[str, int | None]:
     if report.path:
         return report.path.removeprefix("./"), report.line
-    if match := _PLACE.search(text):
+    if ":" in text and (match := _PLACE.search(text)):
         return match[1].removeprefix("./"), int(match[2])
-    match = _PATH.search(text)
+    match = _PATH.search(text) if "/" in text else None
     return (match[1].removeprefix("./"), None) if match else ("", None)
 
 
@@ -116,14 +125,18 @@ def _kind(report: FoundReport, words: frozenset[str]) -> str:
         return _SYNONYMS.get(label, label)
     counts: dict[str, int] = {}
     for word in words:
-        kind = next((_STEMS[word[:length]] for length in _LENGTHS if word[:length] in _STEMS), None)
-        if kind is not None:
+        if kind := _kind_of(word):
             counts[kind] = counts.get(kind, 0) + 1
     if len(counts) > 1:
         counts.pop(HARDENING, None)  # `could` and `might` say less than any other word
     most = max(counts.values(), default=0)
     kinds = [kind for kind, count in counts.items() if count == most]
     return kinds[0] if len(kinds) == 1 else ""
+
+
+@lru_cache(maxsize=16_384)
+def _kind_of(word: str) -> str:
+    return next((_STEMS[word[:length]] for length in _LENGTHS if word[:length] in _STEMS), "")
 
 
 def _weight(report: FoundReport, kind: str, *, evidence: bool) -> FindingWeight:
