@@ -23,6 +23,8 @@ AsJson = Annotated[bool, Parameter(help="JSON to stdout.")]
 
 
 def verify(
+    file: Annotated[Path | None, Parameter(help="A file that `share` wrote. Default: the log.")] = None,
+    /,
     *,
     checkpoint: Path | None = None,
     public_key: str | None = None,
@@ -33,7 +35,8 @@ def verify(
 ) -> int:
     """Verify that the log is complete and unchanged: file, hash chains, versions, rules, views. Exit code 8 if not.
 
-    If the views cannot be read, verify warns and checks the log anyway.
+    If the views cannot be read, verify warns and checks the log anyway. With a FILE that `share` wrote, it checks the
+    record in it and renders the page again: any changed byte is named. This needs no log.
 
     Parameters
     ----------
@@ -56,6 +59,10 @@ def verify(
 
     if proof is not None:
         return _check_proof(proof, public_key)
+    if file is not None:
+        from api.cli.share import check_shared
+
+        return check_shared(file, public_key)
     settings = settings_of(database)
     signed = None if checkpoint is None else opened_checkpoint(checkpoint, public_key, settings)
     try:

@@ -89,6 +89,7 @@ COMMANDS: Final = (
     CliCommand("verify", "audit:verify", PAST, "Verify that the log is complete and unchanged."),
     CliCommand("checkpoint", "audit:checkpoint", PAST, "Print a signed checkpoint of the log."),
     CliCommand("prove", "prove:prove", PAST, "Prove that one event is in the log."),
+    CliCommand("share", "share:share", PAST, "Write a session as one HTML file to show."),
     CliCommand("attest", "attest:attest", PAST, "Print a signed statement of what a session did."),
     CliCommand("export", "log:export", PAST, "Write sessions as JSON Lines."),
     CliCommand("import", "log:import_sessions", PAST, "Import exported sessions."),

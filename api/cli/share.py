@@ -1,0 +1,157 @@
+"""`share`: a session as one HTML file that shows its record and can be checked."""
+
+import os
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from cyclopts import Parameter
+from cyclopts.types import PositiveInt
+
+from api.cli import exits
+from api.cli.asking import is_interactive
+from api.cli.exits import Failed
+from api.cli.labels import sentence
+from api.cli.log import Database, find_stream, open_log, settings_of
+from api.cli.terminal import put, say, visible
+
+_URL: Final = re.compile(r"\b(?:https?|ssh|git|wss?)://(?:[^\s/@\"'<>]+@)?([A-Za-z0-9][A-Za-z0-9.-]*\.[A-Za-z]{2,})")
+_PATH: Final = re.compile(r"(?<![\w.:/])(/(?:home|Users|root|srv|opt|mnt|tmp|var|data|work)/[\w.@+-]+(?:/[\w.@+-]+)?)")
+_PERSON: Final = re.compile(r"\bperson:([\w.@+-]+)")
+_ADDRESS: Final = re.compile(r"\b[\w.+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+\b")
+_MOST: Final = 20
+
+
+def share(
+    session: str,
+    /,
+    *,
+    at: PositiveInt | None = None,
+    out: Annotated[Path | None, Parameter(name=("--out", "-o"))] = None,
+    with_: Annotated[str, Parameter(name="--with")] = "",
+    yes: bool = False,
+    database: Database = None,
+) -> int:
+    """Write a session as one HTML file to show: events, turns, changes, worklog, and the record with its proof.
+
+    The file needs no network and no JavaScript; with JavaScript it can check itself. Texts that hold a known secret are
+    left out. At a terminal, it lists the people, hosts and paths in the file, and asks.
+
+    Parameters
+    ----------
+    session
+        The session: an id, a unique prefix, or `latest`.
+    at
+        As of this version.
+    out
+        The file. Default: SESSION.html in the current folder; - is stdout.
+    with_
+        What is left out otherwise: prompts, transcripts, or both with a comma.
+    yes
+        Do not ask.
+    """
+    from adapters.agents.team import load
+    from adapters.proof import checkpoints
+    from adapters.turns.result.secrets import secrets_of
+    from api.cli.options import Where
+    from api.share.collecting import SharingRules, collected
+    from api.share.page import rendered_file
+    from domain.values.words import of_environment
+
+    wishes = _wishes(with_)
+    settings = settings_of(database)
+    rules = SharingRules(secrets_of(load(Where(database=database).settings().team)), wishes, of_environment(os.environ))
+    try:
+        with open_log(settings) as log:
+            key = checkpoints.signing_key(settings.signing_key)
+            name = find_stream(log, session)
+            record = collected(log, name, at, key, rules)
+    except checkpoints.NotProved as error:
+        problem = sentence("Nothing was shared. {error}", error=exits.words_of(error))
+        raise Failed(problem, code=exits.NOT_VERIFIED) from None
+    html = rendered_file(record)
+    _list_names(html)
+    secret = sum(each.why == "secret" for each in record.left_out)
+    if secret:
+        say(sentence("Left out because they hold a secret: {number}.", number=secret))
+    path = out or Path(f"{name}.html")
+    if not yes and is_interactive() and not _confirmed():
+        raise Failed(sentence("Nothing was written."), code=exits.REFUSED)
+    if str(path) == "-":
+        sys.stdout.buffer.write(html.encode())
+        sys.stdout.buffer.flush()
+        return exits.OK
+    _write(path, html)
+    put(str(path))
+    return exits.OK
+
+
+def _wishes(words: str) -> tuple[Literal["prompts", "transcripts"], ...]:
+    wishes: list[Literal["prompts", "transcripts"]] = []
+    for word in filter(None, (part.strip() for part in words.split(","))):
+        match word:
+            case "prompts" | "transcripts":
+                wishes.append(word)
+            case _:
+                problem = sentence("--with takes prompts and transcripts, not {word}.", word=visible(word))
+                raise Failed(problem, code=exits.USAGE)
+    return tuple(wishes)
+
+
+def _list_names(html: str) -> None:
+    """Say which people, hosts and paths a reader of the file sees."""
+    people = {*_PERSON.findall(html), *_ADDRESS.findall(html)}
+    if people:
+        say(sentence("People in the file: {names}", names=_short(sorted(people))))
+    if hosts := set(_URL.findall(html)):
+        say(sentence("Hosts in the file: {names}", names=_short(sorted(hosts))))
+    if paths := set(_PATH.findall(html)):
+        say(sentence("Paths in the file: {names}", names=_short(sorted(paths))))
+
+
+def _short(names: Iterable[str]) -> str:
+    shown = list(names)
+    more = f" (+{len(shown) - _MOST})" if len(shown) > _MOST else ""
+    return ", ".join(shown[:_MOST]) + more
+
+
+def _confirmed() -> bool:
+    sys.stderr.write(f"{sentence('Write the file? [y/N]')} ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes", "예", "네")
+
+
+def _write(path: Path, html: str) -> None:
+    try:
+        path.write_bytes(html.encode())
+    except OSError as error:
+        problem = sentence("{path} cannot be written: {strerror}.", path=path, strerror=exits.reason_of(error))
+        raise Failed(problem, code=exits.USAGE) from None
+
+
+def check_shared(path: Path, key: str | None) -> int:
+    """Say whether a shared file is as it was written: every fault, one a line."""
+    from api.share.checking import checked
+
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        problem = sentence("{path} cannot be read: {strerror}.", path=path, strerror=exits.reason_of(error))
+        raise Failed(problem, code=exits.USAGE) from None
+    check = checked(content, key)
+    for problem in check.problems:
+        put(visible(exits.in_words(problem)))
+    if check.problems or check.record is None or check.head is None:
+        say(sentence("{path} is not as it was written.", path=path))
+        return exits.NOT_VERIFIED
+    events, cut = len(check.record.events), sum(event.cut for event in check.record.events)
+    whole = "{path} is as it was written: {events} events of {session}, among {size} signed by {key}."
+    values = {"path": path, "events": events, "session": check.record.session, "size": check.head.size}
+    say(sentence(whole, key=check.record.public_key, **values))
+    if cut:
+        say(sentence("{cut} of them lack a text that was left out; their places are proved, not their words.", cut=cut))
+    if key is None:
+        say(sentence("Compare the key with what its owner publishes: hansard checkpoint --public-key."))
+    return exits.OK

@@ -1,0 +1,125 @@
+"""One file to show: what is in it, what is left out, and that every changed byte is noticed."""
+
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from starlette.testclient import TestClient
+
+from adapters.references import NO_SECRETS, Secrets
+from adapters.store.location import reading
+from api.share.checking import checked
+from api.share.collecting import SharingRules, collected
+from api.share.page import END, START, rendered_file
+from api.share.shared_record import SharedRecord
+from tests.api.scenes import SCENES, two_iterations
+from tests.api.server import inside, session, system
+from tests.benchmarks.test_views import LONG, long_session
+
+KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    with inside(tmp_path_factory.mktemp("shared")) as result:
+        yield result
+
+
+def record_of(client: TestClient, session_id: str, version: int | None = None, **rules: object) -> SharedRecord:
+    wanted = SharingRules(**{"secrets": NO_SECRETS, **rules})  # type: ignore[arg-type]
+    return collected(system(client).store, session_id, version, KEY, wanted)
+
+
+def problems(html: str) -> list[str]:
+    return [str(problem) for problem in checked(html.encode()).problems]
+
+
+@pytest.mark.parametrize("scene", sorted(SCENES))
+def test_every_kind_is_shown_in_one_file_that_needs_nobody(client: TestClient, scene: str) -> None:
+    html = rendered_file(record_of(client, SCENES[scene](client)))
+    assert problems(html) == []
+    assert "default-src &#39;none&#39;" in html
+    assert not re.search(r"(?:src|href|action)=", html.split(START)[0].split("</head>")[1])
+    body = html.split("</style>")[1].split(START)[0]
+    assert "<script" not in body and "Hansard" in html
+
+
+def test_it_can_be_as_of_a_version_and_in_korean(client: TestClient) -> None:
+    session_id = two_iterations(client)
+    record = record_of(client, session_id, 9, language="ko")
+    html = rendered_file(record)
+    assert len(record.events) == 9 and problems(html) == []
+    assert 'lang="ko"' in html and "이 기록 확인" in html
+
+
+def test_prompts_are_out_unless_asked_for(client: TestClient) -> None:
+    session_id = two_iterations(client)
+    words = "You are the reviewer of a delivery"
+    without = rendered_file(record_of(client, session_id))
+    assert words not in without and problems(without) == []
+    whole = rendered_file(record_of(client, session_id, wishes=("prompts", "transcripts")))
+    assert words in whole and problems(whole) == []
+
+
+def test_texts_with_a_known_secret_are_left_out_whole(client: TestClient) -> None:
+    secret = "hunter2-correct-horse"
+    session_id = two_iterations(client, f"The key {secret} is printed")
+    secrets = Secrets.of({"KEY": secret})
+    record = record_of(client, session_id, secrets=secrets, wishes=("prompts", "transcripts"))
+    html = rendered_file(record)
+    assert secret not in html and problems(html) == []
+    assert {each.why for each in record.left_out} >= {"secret"}
+    for each in record.left_out:
+        assert each.digest in html
+
+
+def test_each_changed_byte_is_named(client: TestClient) -> None:
+    html = rendered_file(record_of(client, two_iterations(client))).encode()
+    chance = random.Random(7)  # noqa: S311 - no secret
+    start = html.index(START.encode())
+    places = [chance.randrange(len(html)) for _ in range(60)]
+    places += [chance.randrange(start, html.index(END.encode(), start)) for _ in range(60)]
+    for place in places:
+        changed = html[:place] + bytes([html[place] ^ chance.choice((1, 2, 4, 32))]) + html[place + 1 :]
+        assert checked(changed).problems, f"byte {place}"
+    assert checked(html[:-1]).problems and checked(html + b"\n").problems
+
+
+def test_a_record_that_was_written_again_is_noticed(client: TestClient) -> None:
+    record = record_of(client, two_iterations(client))
+    event = record.events[5]
+    forged = event.model_copy(update={"state": event.state.replace('"at":', '"at":1')})
+    events = (*record.events[:5], forged, *record.events[6:])
+    html = rendered_file(record.model_copy(update={"events": events}))
+    assert any("5" in each or "6" in each for each in problems(html))
+    short = record.model_copy(update={"events": record.events[:-1]})
+    assert problems(rendered_file(short)), "the last event has no proof"
+    other = Ed25519PrivateKey.from_private_bytes(bytes(32))
+    assert problems(rendered_file(record.model_copy(update={"public_key": other_key(other)})))
+
+
+def other_key(key: Ed25519PrivateKey) -> str:
+    from adapters.proof.checkpoints import public_text
+
+    return public_text(key)
+
+
+def test_a_thousand_events_fit(tmp_path: Path) -> None:
+    long_session(tmp_path, 1_000)
+    with reading(str(next(tmp_path.rglob("*.db")))) as log:
+        record = collected(log, LONG, None, KEY, SharingRules(NO_SECRETS))
+    html = rendered_file(record)
+    assert len(record.events) == 1_000
+    assert len(html.encode()) <= 2_000_000
+    assert problems(html) == []
+
+
+def test_a_version_that_is_not_there(client: TestClient) -> None:
+    from domain.values.base import Unknown
+
+    session_id = two_iterations(client)
+    with pytest.raises(Unknown):
+        record_of(client, session_id, session(client, session_id)["version"] + 1)

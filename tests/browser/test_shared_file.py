@@ -1,0 +1,80 @@
+"""A shared file, opened from the disk: it asks nobody, can be read without a script, and checks itself."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from adapters.references import NO_SECRETS
+from api.share.collecting import SharingRules, collected
+from api.share.page import rendered_file
+from tests.api.scenes import two_iterations
+from tests.api.server import Server
+from tests.api.test_shared_files import KEY
+from tests.browser.browsing import PATIENCE_MS
+
+_FLIPS = """async (count) => {
+  const element = document.getElementById("record"), button = document.getElementById("check");
+  const told = document.getElementById("told"), whole = element.textContent;
+  let missed = 0;
+  for (let number = 0; number < count; number++) {
+    const at = Math.floor((number * 7919.37) % whole.length);
+    const letter = String.fromCharCode(whole.charCodeAt(at) ^ 1);
+    element.textContent = whole.slice(0, at) + letter + whole.slice(at + 1);
+    told.className = "";
+    button.click();
+    while (told.className === "") await new Promise((done) => setTimeout(done, 0));
+    missed += told.className === "good";
+  }
+  element.textContent = whole;
+  return missed;
+}"""
+
+
+@pytest.fixture(scope="module")
+def shared(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from adapters.store.location import reading
+
+    session_id = two_iterations(server.client)
+    with reading(str(server.database)) as log:
+        html = rendered_file(collected(log, session_id, None, KEY, SharingRules(NO_SECRETS)))
+    path = tmp_path_factory.mktemp("shared") / "session.html"
+    path.write_bytes(html.encode())
+    return path
+
+
+def test_the_button_checks_the_record_and_nothing_is_asked_for(browser: Browser, shared: Path) -> None:
+    page = browser.new_context().new_page()
+    asked, errors = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: errors.append(message.text))
+    page.goto(shared.as_uri())
+    page.locator("#check").click()
+    expect(page.locator("#told")).to_have_class("good", timeout=PATIENCE_MS)
+    page.locator("#scrubber").fill("5")
+    expect(page.locator("tr[data-version='5']")).to_be_visible()
+    expect(page.locator("tr[data-version='6']")).to_be_hidden()
+    assert page.evaluate(_FLIPS, 200) == 0
+    assert asked == [shared.as_uri()] and errors == []
+    page.context.close()
+
+
+def test_a_byte_that_was_changed_on_the_disk_is_noticed(browser: Browser, shared: Path, tmp_path: Path) -> None:
+    html = shared.read_bytes()
+    place = html.index(b'"state":"') + 60
+    changed = tmp_path / "changed.html"
+    changed.write_bytes(html[:place] + bytes([html[place] ^ 1]) + html[place + 1 :])
+    page = browser.new_context().new_page()
+    page.goto(changed.as_uri())
+    page.locator("#check").click()
+    expect(page.locator("#told")).to_have_class("bad", timeout=PATIENCE_MS)
+    page.context.close()
+
+
+def test_it_can_be_read_without_a_script(browser: Browser, shared: Path) -> None:
+    page = browser.new_context(java_script_enabled=False).new_page()
+    page.goto(shared.as_uri())
+    expect(page.locator("#check")).to_be_hidden()
+    expect(page.locator("tr[data-version='6']")).to_be_visible()
+    expect(page.locator("#changes ~ details").first).to_contain_text("login.py")
+    page.context.close()
