@@ -13,15 +13,15 @@ from api.cli.reader import reader_of
 from api.cli.terminal import local_time, put_json, put_table, say, shortened
 
 _NEXT: Final = {
-    "decision": "hansard decide SESSION CHOICE",
-    "permission": "hansard allow SESSION     hansard deny SESSION",
-    "scope": "hansard allow SESSION     hansard deny SESSION",
-    "checkpoint": "hansard continue SESSION     hansard reset SESSION",
-    "partial": "hansard continue SESSION     hansard reset SESSION",
-    "failed": "hansard retry SESSION",
-    "landing": "hansard land SESSION     hansard run --fix SESSION",
+    "permission": "hansard allow {id}     hansard deny {id}",
+    "scope": "hansard allow {id}     hansard deny {id}",
+    "checkpoint": "hansard continue {id}     hansard reset {id}",
+    "partial": "hansard continue {id}     hansard reset {id}",
+    "failed": "hansard retry {id}",
+    "landing": "hansard land {id}",
+    "landing_sent_back": "hansard run --fix {id}",
 }
-"""The command that answers what a session waits for."""
+"""The commands that answer what a session waits for."""
 
 
 _QUESTION: Final = 300
@@ -54,7 +54,7 @@ def _show(items: list[Json], *, more: bool) -> None:
     from rich.cells import set_cell_size
 
     put_table(("SESSION", "WAITS FOR", "SINCE", "CHOICES", "OF", "TITLE", "WHY"), [_row(item) for item in items])
-    say(sentence("For details: `hansard show SESSION`. Next:"))
+    say(sentence("For details: `hansard show {id}`. Next:", id=items[0]["sessionId"]))
     for need, step in dict.fromkeys((str(item["waitsFor"]), _next(item)) for item in _one_of_each(items)):
         say(f"  {set_cell_size(recorded('inbox_kind', need), 10)}  {step}")
     if more:
@@ -62,12 +62,12 @@ def _show(items: list[Json], *, more: bool) -> None:
 
 
 def _one_of_each(items: list[Json]) -> list[Json]:
-    """The oldest item of each need; of those without budget, the oldest for each amount that is used up, and of
-    decisions also the oldest whose discussion was interrupted."""
+    """The oldest item of each need; of those without budget or landing, the oldest for each cause, and of decisions
+    also the oldest whose discussion was interrupted."""
     oldest: dict[tuple[str, str], Json] = {}
     for item in items:
         need = str(item["waitsFor"])
-        apart = str(item.get("cause")) if need == "budget" else str(_is_interrupted(item))
+        apart = str(item.get("cause")) if need in ("budget", "landing") else str(_is_interrupted(item))
         oldest.setdefault((need, apart), item)
     return list(oldest.values())
 
@@ -80,8 +80,16 @@ def _next(item: Json) -> str:
     """The command that answers what waits."""
     if item["waitsFor"] == "budget":
         return extension(str(item["sessionId"]), item.get("cause"))
-    again = "     hansard retry SESSION" if _is_interrupted(item) else ""
-    return _NEXT.get(str(item["waitsFor"]), "hansard show SESSION") + again
+    name, choices = str(item["sessionId"]), item.get("choices") or ()
+    if item["waitsFor"] == "decision":
+        steps = [f"hansard {'retry' if each == 'retry' else 'decide'} {name}{_word(str(each))}" for each in choices]
+        return "     ".join(steps)
+    step = _NEXT.get(str(item.get("cause"))) or _NEXT.get(str(item["waitsFor"]), "hansard show {id}")
+    return step.format(id=name)
+
+
+def _word(choice: str) -> str:
+    return "" if choice == "retry" else f" {choice}"
 
 
 def _row(item: Json) -> list[str]:

@@ -247,7 +247,7 @@ def _other_kind(answer: Json, verb: str) -> Failed:
     """Only orchestrations continue and reset: which command the session takes instead."""
     name, kind = answer["session"]["id"], answer["session"]["kind"]
     instead = {
-        "decision": f"hansard decide {name} CHOICE",
+        "decision": "`, `".join(f"hansard decide {name} {each}" for each in answer["session"].get("choices") or ()),
         "retry": f"hansard retry {name}",
         "budget": extension_of(answer["session"]),
         "cancel": f"hansard cancel {name}",
@@ -256,7 +256,7 @@ def _other_kind(answer: Json, verb: str) -> Failed:
     hint = sentence("Use {commands}.", commands=", ".join(fit)) if fit else sentence("It has ended.")
     return Failed(
         sentence(
-            "Session {name} is a {kind}; `hansard {verb}` is only for orchestrations. {hint}",
+            "Session {name} is a {kind}; `{verb}` is only for orchestrations. {hint}",
             name=name,
             kind=recorded("kind", kind),
             verb=verb,

@@ -233,7 +233,8 @@ async def _say_what_next(api: Api, session: Json, waiting: list[Json]) -> None:
     for discussion in waiting:
         say(sentence("Waiting for your decision:"))
         digest = f" --seen {str(discussion['seen'])[:12]}" if discussion.get("approval") else ""
-        say(f"  hansard decide {discussion['id']} {'|'.join(discussion['choices'])}{digest}")
+        decide_it = (f"hansard decide {discussion['id']} {choice}{digest}" for choice in discussion["choices"])
+        say("  " + "     ".join(decide_it))
         await _say_steps(api, discussion)
     if waiting:
         return

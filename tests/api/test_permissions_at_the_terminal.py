@@ -42,7 +42,7 @@ def test_allow_and_deny_answer_from_elsewhere(hansard: Program, tmp_path: Path) 
             [asked] = reached(server.client, name, "turn.permission_requested")
             result = hansard("inbox", **there)
             assert "permission" in result.stdout and "planner: execute: rm -rf build" in result.stdout
-            assert "hansard allow SESSION" in result.stderr
+            assert f"hansard allow {name}" in result.stderr
             wrong = hansard(command, name, f"{name}.t9.p9", **there)
             assert (wrong.returncode, "no such request" in wrong.stderr) == (4, True)
             done = hansard(command, name, asked["requestId"], "--remember", "--json", **there)

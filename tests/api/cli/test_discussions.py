@@ -59,7 +59,7 @@ def test_a_review_in_a_pipe_prints_its_result_and_waits(review: Callable[..., Re
     assert result.out.splitlines()[7].endswith(", profile seed")
     assert result.err.splitlines()[-2:] == [
         "Waiting for your decision:",
-        f"  hansard decide {id_of(result)} apply_fix|skip",
+        f"  hansard decide {id_of(result)} apply_fix     hansard decide {id_of(result)} skip",
     ]
 
 
@@ -116,7 +116,7 @@ def test_a_review_whose_agent_fails_waits_with_the_error(review: Callable[..., R
     assert "feedback  needs a fix: " in result.out
     assert "error     reviewer: crash: The scenario answers reviewer with crash.\n" in result.out
     assert result.err.splitlines()[-2:] == [
-        f"  hansard decide {id_of(result)} apply_fix|skip",
+        f"  hansard decide {id_of(result)} apply_fix     hansard decide {id_of(result)} skip",
         f"  hansard retry {id_of(result)}",
     ]
 
@@ -200,7 +200,7 @@ def test_inbox_lists_the_oldest_first(hansard: Hansard, review: Callable[..., Re
     assert rows[1][4:7] == ["apply_fix", "|", "skip"]
     assert rows[1][7:11] == ["needs", "a", "fix:", "첫째"]
     assert result.out.splitlines()[1].endswith("a person decides.")
-    assert "decision    hansard decide SESSION CHOICE" in result.err
+    assert f"decision    hansard decide {first} apply_fix     hansard decide {first} skip" in result.err
     hansard("decide", first, "skip")
     assert [item["sessionId"] for item in hansard("inbox", "--json").json["items"]] == [second]
 

@@ -186,7 +186,7 @@ def test_a_plan_is_debated_revised_accepted_and_its_work_reviewed(hansard: Hansa
     assert first.code == 6
     assert f"session      {debate}\nstatus       waiting_for_decision\n" in first.out
     assert "    >    1  " in first.err
-    assert first.err.splitlines()[-1] == f"  hansard decide {debate} revise|accept"
+    assert first.err.splitlines()[-1] == f"  hansard decide {debate} revise     hansard decide {debate} accept"
 
     again = hansard("decide", parent, "revise", "--rationale", "- 더 작게")
     second = f"debate-{parent.partition('-')[2]}c2"
@@ -300,7 +300,7 @@ def test_only_orchestrations_are_continued(hansard: Hansard) -> None:
     result = hansard("continue", delivery)
     assert result.code == 4
     assert result.err == (
-        f"hansard: Session {delivery} is a delivery; `hansard continue` is only for orchestrations. "
+        f"hansard: Session {delivery} is a delivery; `continue` is only for orchestrations. "
         f"Use `hansard cancel {delivery}`.\n"
     )
     assert hansard("continue", "latest").err == result.err
