@@ -9,7 +9,7 @@ from starlette.responses import Response
 from api.http import problems
 from api.http.application import Endpoint, application, readable, routes
 from api.node.settings import Settings
-from api.routes import blame, comments, conversations, cuts, findings, results, session_turns, views
+from api.routes import blame, comments, conversations, cuts, findings, results, review_map, session_turns, views
 from api.system import System
 
 
@@ -32,6 +32,7 @@ READS: Final[tuple[Endpoint, ...]] = readable(
     ("/api/sessions/{id}/comments", comments.list_comments),
     ("/api/sessions/{id}/cuts", cuts.list_cuts),
     ("/api/sessions/{id}/findings", findings.list_findings),
+    ("/api/sessions/{id}/map", review_map.show_map),
     ("/api/sessions/{id}/worklog", views.show_worklog),
     ("/api/sessions/{id}/budget", views.show_budget),
     ("/api/sessions/{id}/artifacts", views.list_artifacts),

@@ -25,11 +25,16 @@ async def changes(
     *,
     stat: Annotated[bool, Parameter(help="Only the files and line counts.")] = False,
     turn: Annotated[str | None, Parameter(help="Only the changes of this turn.")] = None,
+    map_: Annotated[
+        bool, Parameter(name="--map", help="The changes by what needs a look most, each with the reasons.")
+    ] = False,
     json: AsJson = False,
     where: Where = HERE,
 ) -> int:
     """Show what a session has changed, as a patch."""
     async with connected(where) as api:
+        if map_:
+            return _put_map(await api.get(f"{path_of(await resolve(api, session))}/map"), json=json)
         answer = await api.get(f"{path_of(await resolve(api, session))}/changes", turnId=turn)
     if json:
         put_json(answer)
@@ -38,6 +43,26 @@ async def changes(
     elif answer["patch"]:
         await asyncio.to_thread(_show, answer["patch"])
     if not answer["files"] and not answer["patch"]:
+        say(sentence("Nothing was changed."))
+    return exits.OK
+
+
+def _put_map(answer: Json, *, json: bool) -> int:
+    """Each hunk under its file, its place, and the reasons for where it is in the list."""
+    if json:
+        put_json(answer)
+        return exits.OK
+    from domain.values.words import of_environment, words
+
+    named = words(of_environment(os.environ), "api.web")
+    for item in answer["items"]:
+        numbers = [line["number"] or line["old"] for line in item["lines"] if line["sign"] != " "]
+        why = ", ".join(f"{named.of('map_fact', each['fact'])} ({each['version']})" for each in item["because"])
+        put(paint(f"{visible_name(item['path'])}:{numbers[0] if numbers else 1}", "bold"))
+        put(f"  {why or sentence('nothing of the record asks for a look')}")
+        for line in item["lines"]:
+            put(paint(visible(f"  {line['sign']}{line['text']}"), _COLOURS.get(line["sign"])))
+    if not answer["items"]:
         say(sentence("Nothing was changed."))
     return exits.OK
 

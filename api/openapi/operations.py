@@ -11,7 +11,7 @@ from api.routes.policies import lab
 from api.routes.policies.endpoints import POLICIES
 from api.routes.turns import HeldTurn, TurnOffer
 from projections import reports
-from projections.views import blame, comments, diff, findings, past, record, sessions, turns
+from projections.views import blame, comments, diff, findings, past, record, review_map, sessions, turns
 
 _events = partial(Operation, answer="EventPage", stream=True, refuses=(429,))
 
@@ -128,6 +128,14 @@ OPERATIONS: dict[str, Operation] = {
         "about the same thing are one row (`findings@1`), with where it comes from, how much it weighs and how it "
         "stands. `recommendation` says whether another round is worth it; it is only shown and steers nothing.",
         answer=findings.FindingsView,
+    ),
+    "show_map": Operation(
+        tag="Sessions",
+        summary="What to look at first in a result: its hunks, ordered by facts of the record",
+        description="Changed after the last look, tests or settings weakened, an open or declined comment, outside the "
+        "named files or the scope, written by a fix, touched by several agents: each fact with the event that shows "
+        "it, and each ranks its hunks before those without. Ties are in file order; every hunk is in the list.",
+        answer=review_map.ReviewMapView,
     ),
     "list_conversations": Operation("Messages", "Conversations, newest first", answer=sessions.ConversationPage),
     "show_conversation": Operation(

@@ -32,20 +32,25 @@ def show_changes(request: Request) -> Response:
 
 
 def _changes(request: Request, session: Session) -> ChangesView:
-    result = _result(session)
+    result = result_in(session)
     if result is None:
         return ChangesView(base=None, head=None, branch=session.branch, files=(), patch="")
+    return _view(result, patch_of_result(request, session, result))
+
+
+def patch_of_result(request: Request, session: Session, result: ResultView) -> str:
+    """From the base to the result; where its workspace is not here, the patches of the turns."""
     names = filter(None, (session.home, session.id, session.forked_from))
     root = system(request).settings.node_dir / "workspaces"
     patch = kept_patch(root, names, result.base.commit, result.head)
-    return _view(result, _patches(request, session) if patch is None else patch)
+    return _patches(request, session) if patch is None else patch
 
 
 def _changes_of(request: Request, session: Session, turn_id: str) -> ChangesView:
     """One turn's. Raises Unknown for a turn that the session does not have."""
     if turn_id not in record_of(request, session).turns:
         raise Unknown(Sentence("session_has_no_turn", id=session.id, given=turn_id))
-    patch, result = _patches(request, session, turn_id), _result(session)
+    patch, result = _patches(request, session, turn_id), result_in(session)
     touched = {path for event in _answers(request, session) if event.turn_id == turn_id for path in event.files}
     files = tuple(file for file in result.files if file.path in touched) if result else ()
     if result is None:
@@ -64,7 +69,8 @@ def _view(result: ResultView, patch: str) -> ChangesView:
     )
 
 
-def _result(session: Session) -> ResultView | None:
+def result_in(session: Session) -> ResultView | None:
+    """What the session has changed; None while nothing has."""
     match session:
         case Delivery():
             return result_of(session, (*session.file_paths, *session.planned), session.scope)

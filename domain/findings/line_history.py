@@ -53,6 +53,8 @@ class LineHistory:
     files: dict[str, tuple[NamedLines, ...]] = field(default_factory=dict)
     touched: dict[str, int] = field(default_factory=dict)
     """The first change that touched each file."""
+    newest: dict[str, int] = field(default_factory=dict)
+    """The newest one."""
     _names: int = 1
 
     def at(self, path: str, number: int) -> KnownLine | None:
@@ -63,6 +65,10 @@ class LineHistory:
                 return KnownLine(run.name + left, run.author, run.changed)
             left -= run.length
         return None
+
+    def between(self, path: str, first: int, last: int) -> list[NamedLines]:
+        """The lines from number `first` to `last`."""
+        return _slice(self._file(path), first, last + 1)
 
     def number_of(self, path: str, name: int) -> int | None:
         """Where in this file the line is now; None if it is not there."""
@@ -102,6 +108,7 @@ class LineHistory:
         self.files |= made
         for path in made:
             self.touched.setdefault(path, version)
+            self.newest[path] = version
         for section in sections:
             if section.old in self.touched and section.new:
                 self.touched[section.new] = min(self.touched[section.new], self.touched[section.old])

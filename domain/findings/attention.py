@@ -1,0 +1,49 @@
+"""The order in which a person looks at a change: by facts of the record alone. Each fact ranks its hunks before those
+that differ only in not having it; ties stay in file order, and every hunk is in the list."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal, NamedTuple, get_args
+
+from domain.provenance.patches import PatchHunk
+
+AttentionFact = Literal[
+    "changed_after_last_look",
+    "weakened",
+    "comment",
+    "outside",
+    "written_by_fix",
+    "several_agents",
+]
+FACTS: Final[tuple[AttentionFact, ...]] = get_args(AttentionFact)
+WEIGHTS: Final[Mapping[AttentionFact, int]] = {
+    "changed_after_last_look": 5,
+    "weakened": 4,
+    "comment": 4,
+    "outside": 3,
+    "written_by_fix": 3,
+    "several_agents": 2,
+}
+
+
+class ShownFact(NamedTuple):
+    """A fact about a hunk, and the event that shows it."""
+
+    fact: AttentionFact
+    version: int
+
+
+class MapHunk(NamedTuple):
+    """A hunk of the result with the facts about it; `place` counts the hunks in file order, from 0."""
+
+    hunk: PatchHunk
+    place: int
+    because: tuple[ShownFact, ...]
+
+    @property
+    def rank(self) -> int:
+        return sum(WEIGHTS[each.fact] for each in self.because)
+
+
+def by_attention(hunks: Iterable[MapHunk]) -> list[MapHunk]:
+    """What needs a look most comes first."""
+    return sorted(hunks, key=lambda each: (-each.rank, each.place))

@@ -1,0 +1,35 @@
+"""The answer about what to look at first in a session's result."""
+
+from pydantic import Field
+
+from domain.findings.attention import AttentionFact
+from projections.views.base import View
+
+
+class AttentionView(View):
+    """A fact, and the event that shows it."""
+
+    fact: AttentionFact
+    version: int
+
+
+class MapLine(View):
+    sign: str = Field(description="`+`, `-`, or a blank")
+    text: str
+    number: int | None = Field(description="in the result; null for a removed line")
+    old: int | None = Field(description="in the base; null for an added line")
+
+
+class MapHunkView(View):
+    path: str
+    place: int = Field(description="counts the hunks in file order, from 1")
+    lines: tuple[MapLine, ...]
+    because: tuple[AttentionView, ...] = Field(description="empty where nothing of the record asks for a look")
+
+
+class ReviewMapView(View):
+    """Every hunk of the result, what needs a look most first."""
+
+    version: int
+    head: str | None = Field(description="null while nothing has changed")
+    items: tuple[MapHunkView, ...]
