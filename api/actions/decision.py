@@ -3,18 +3,30 @@
 import asyncio
 from typing import Annotated, Literal
 
-from pydantic import Field, StrictInt
+from pydantic import Field, StrictInt, StrictStr
 
 from api.actions.answers import Receipt
 from api.actions.bodies import Body, Digest, Reason
 from api.actions.call import ActionCall, Intent
+from api.actions.comments import CommentText, Line
 from api.actions.declaration import FormOf, Tool, action
 from api.node.session_answers import waiting_child
 from domain.discussion.state import Discussion
 from domain.session.children import Decide
+from domain.session.comments import LONGEST_PATH
 from domain.session.state import Session
+from domain.session.team_decisions import DecisionComment
 from domain.values.base import Invalid
 from domain.values.sentences import Sentence
+
+
+class Remark(Body):
+    """A remark with a decision: on lines of a file, on a file, or on the whole."""
+
+    text: CommentText
+    path: Annotated[StrictStr, Field(min_length=1, max_length=LONGEST_PATH)] | None = None
+    line: Line | None = Field(default=None, description="the line, from 1; without it the remark is about the file")
+    end_line: Line | None = Field(default=None, description="the last line; default: `line`")
 
 
 class Decision(Body):
@@ -27,6 +39,9 @@ class Decision(Body):
         description="the version of the review or debate that is answered; rejected if there is a newer one",
     )
     seen: Digest | None = Field(default=None, description="of what is decided on; required where several decide")
+    comments: Annotated[list[Remark], Field(max_length=100)] | None = Field(
+        default=None, description="remarks that the agents get with it, as yours"
+    )
 
 
 @action(
@@ -52,9 +67,27 @@ async def decide(call: ActionCall[Decision]) -> Intent:
     body = call.body
     session_id = await asyncio.to_thread(_decided, call)
     command = Decide(
-        choice=body.decision, rationale=body.rationale, actor=call.actor, version=body.version, seen=body.seen
+        choice=body.decision,
+        rationale=body.rationale,
+        actor=call.actor,
+        version=body.version,
+        seen=body.seen,
+        comments=_comments(body),
     )
     return Intent(session_id, command)
+
+
+def _comments(body: Decision) -> tuple[DecisionComment, ...]:
+    """Raises Invalid for lines of no file, and for a last line before the first."""
+    comments = body.comments or []
+    for place, each in enumerate(comments):
+        if each.line is not None and each.path is None:
+            raise Invalid({f"/comments/{place}/line": Sentence("comment_line_without_path")})
+        if each.end_line is not None and each.line is None:
+            raise Invalid({f"/comments/{place}/endLine": Sentence("comment_end_without_line")})
+        if each.end_line is not None and each.line is not None and each.end_line < each.line:
+            raise Invalid({f"/comments/{place}/endLine": Sentence("comment_end_before_line", line=each.line)})
+    return tuple(DecisionComment(**each.model_dump()) for each in comments)
 
 
 def _decided(call: ActionCall[Decision]) -> str:

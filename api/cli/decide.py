@@ -1,6 +1,7 @@
 """`hansard decide`: a person's decision of a review or a debate."""
 
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
@@ -17,6 +18,9 @@ from api.cli.watch import follow_to_end, say_fix
 Choice = Literal["apply_fix", "skip", "revise", "accept"]
 
 _DISCUSSIONS = ("review", "debate")
+_REMARK: Final = re.compile(
+    r"(?P<path>\S+?):(?P<line>[1-9][0-9]{0,8})(?:-(?P<end>[1-9][0-9]{0,8}))?:?\s+(?P<words>\S.*)", re.DOTALL
+)
 
 
 async def decide(
@@ -26,6 +30,7 @@ async def decide(
     *,
     rationale: Annotated[str | None, Parameter(allow_leading_hyphen=True, help="Why; this is recorded.")] = None,
     seen: str | None = None,
+    comment: Annotated[list[str] | None, Parameter(name="--comment", allow_leading_hyphen=True)] = None,
     detach: bool = False,
     idempotency_key: Key = None,
     if_version: Version = None,
@@ -42,10 +47,13 @@ async def decide(
     ----------
     seen
         Digest of what you decide on, or its first 8 characters, from `hansard show`. Required if several people decide.
+    comment
+        A remark that the agents get with it, as yours: "PATH:LINE WORDS", or words about the whole. May be repeated.
     detach
         Do not wait for the session that continues.
     """
     body: Json = {"decision": choice, "rationale": rationale}
+    body |= {"comments": [_remark(words) for words in comment]} if comment else {}
     async with connected(where, "all") as api:
         session_id = await resolve_to_change(api, session)
         parent = await _goes_on(api, session_id)
@@ -68,6 +76,15 @@ async def decide(
     async with connected(where, "work", team=team) as api:
         await say_who_goes_on(api, str(parent["id"]))
         return await follow_to_end(api, str(parent["id"]), after=int(parent["version"]), json=json)
+
+
+def _remark(words: str) -> Json:
+    """`src/shop.py:12-14 Name this.`, or words about the whole."""
+    match = _REMARK.fullmatch(words)
+    if match is None:
+        return {"text": words}
+    end = {"endLine": int(match["end"])} if match["end"] else {}
+    return {"text": match["words"], "path": match["path"], "line": int(match["line"]), **end}
 
 
 async def _goes_on(api: Api, session_id: str) -> Json | None:

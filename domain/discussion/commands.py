@@ -31,11 +31,15 @@ def command_of(recorded: RecordedCommand, _: Session | None) -> Command | None:
     for event in events:
         match event:
             case DecisionVoted():
-                return Decide(choice=event.choice, rationale=event.rationale, actor=event.actor, seen=event.seen)
+                return _decide(event).changed(seen=event.seen)
             case Decided():
-                return Decide(choice=event.choice, rationale=event.rationale, actor=event.actor)
+                return _decide(event)
             case DiscussionRetried():
                 return RetryTurn(reason=event.why)
             case Cancelled():
                 return CancelDiscussion(reason=event.reason)
     return None
+
+
+def _decide(event: DecisionVoted | Decided) -> Decide:
+    return Decide(choice=event.choice, rationale=event.rationale, actor=event.actor, comments=event.comments)

@@ -12,7 +12,7 @@ from domain.discussion.strategies import CHOICES, PASSING, REJECTING
 from domain.discussion.topics import EVENTS_OF
 from domain.session.children import Decide
 from domain.session.decision import Events, Now, cancel_turn, cancel_turns, clear_agents
-from domain.session.team_decisions import DecisionPolicy, missing
+from domain.session.team_decisions import DecisionComment, DecisionPolicy, missing
 from domain.session.turns import ExpireTurn
 from domain.values.base import Refused, milliseconds
 from domain.values.sentences import Sentence
@@ -49,9 +49,16 @@ def record_decision(now: Talk, command: Decide) -> Events:
         choice=command.choice,
         actor=command.actor,
         rationale=command.rationale,
+        comments=_comments(now, command),
         **_ending(now),
     )
     yield clear_agents(now, "decided")
+
+
+def _comments(now: Talk, command: Decide) -> tuple[DecisionComment, ...]:
+    """Returns what was remarked with this decision: where people vote, with every vote for it."""
+    votes = [each for each in now.state.votes if each.choice == command.choice]
+    return tuple(comment for each in votes for comment in each.comments) if votes else command.comments
 
 
 def vote(now: Talk, command: Decide, policy: DecisionPolicy) -> DecisionVoted:
@@ -73,6 +80,7 @@ def vote(now: Talk, command: Decide, policy: DecisionPolicy) -> DecisionVoted:
         actor=command.actor,
         seen=command.seen,
         rationale=command.rationale,
+        comments=command.comments,
     )
 
 

@@ -12,7 +12,8 @@ from pydantic import Field
 
 from domain.convergence.assessment import Metrics
 from domain.session.children import Choice, DiscussionBrief, ParentLink
-from domain.values.base import DomainEvent, Text
+from domain.session.team_decisions import DecisionComment
+from domain.values.base import DomainEvent, Text, none_listed
 from domain.values.budget import Spent
 from domain.values.sentences import Sentence
 
@@ -109,6 +110,9 @@ class DecisionVoted(DiscussionEvent):
     actor: str = Field(description="who voted")
     seen: str | None = Field(default=None, description="the digest of what the person had seen, if given")
     rationale: str = Field(default="", description="why, as the person gave it")
+    comments: tuple[DecisionComment, ...] = Field(
+        default=(), exclude_if=none_listed, description="the person's remarks with it"
+    )
 
 
 class Ending(DiscussionTransition):
@@ -127,6 +131,9 @@ class Decided(Ending):
 
     actor: str = Field(default="", description="who decided")
     rationale: str = Field(default="", description="why, as the person gave it")
+    comments: tuple[DecisionComment, ...] = Field(
+        default=(), exclude_if=none_listed, description="the person's remarks with it"
+    )
 
 
 class Expired(Ending):

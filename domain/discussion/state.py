@@ -30,7 +30,7 @@ from domain.session.children import ParentLink
 from domain.session.forks import SessionForked
 from domain.session.record import kind_of
 from domain.session.state import EventMetadata, Session, evolve_shared
-from domain.session.team_decisions import Vote
+from domain.session.team_decisions import DecisionComment, Vote
 from domain.session.workspace import ReviewedDiff
 from domain.values.base import DomainEvent, Text
 from domain.values.sentences import Sentence
@@ -74,6 +74,7 @@ class DecisionRecord:
     at: int
     expired: bool = False
     votes: tuple[Vote, ...] = ()
+    comments: tuple[DecisionComment, ...] = ()
 
 
 @dataclass(kw_only=True)
@@ -172,7 +173,7 @@ def evolve(discussion: Discussion | None, event: DomainEvent, metadata: EventMet
             state.feedback, state.choices, state.dissent = event.feedback, event.choices, event.dissent
             state.expires_at, state.waiting_since = event.expires_at, metadata.at
         case DecisionVoted():
-            vote = Vote(actor=event.actor, choice=event.choice, rationale=event.rationale, at=metadata.at)
+            vote = Vote(event.actor, event.choice, event.rationale, metadata.at, event.comments)
             state.votes = (*(each for each in state.votes if each.actor != event.actor), vote)
         case DiscussionRetried():
             state.stop_reason = state.feedback = state.expires_at = state.waiting_since = None
@@ -249,7 +250,12 @@ def _decision(event: Decided | Expired | Cancelled, votes: tuple[Vote, ...], at:
         case Decided():
             chosen = tuple(vote for vote in votes if vote.choice == event.choice)
             return DecisionRecord(
-                choice=event.choice, actor=event.actor, rationale=event.rationale, at=at, votes=chosen
+                choice=event.choice,
+                actor=event.actor,
+                rationale=event.rationale,
+                at=at,
+                votes=chosen,
+                comments=event.comments,
             )
         case Expired():
             return DecisionRecord(choice=event.choice, at=at, expired=True)

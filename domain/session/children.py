@@ -7,7 +7,7 @@ from pydantic import Field
 
 from domain.convergence.profiles import Profile
 from domain.session.attempts import ONCE, RetryPolicy
-from domain.session.team_decisions import TeamPolicy
+from domain.session.team_decisions import DecisionComment, TeamPolicy
 from domain.session.workspace import ReviewedDiff
 from domain.values.base import Command, DomainEvent, Text, Value, absent
 from domain.values.budget import Spent
@@ -122,6 +122,7 @@ class Decide(Command):
     actor: str = ""
     version: int | None = None
     seen: str | None = None
+    comments: tuple[DecisionComment, ...] = ()
 
 
 class CloseChild(Command):

@@ -6,7 +6,7 @@ from typing import Annotated, Final, NamedTuple
 
 from pydantic import Field
 
-from domain.values.base import Forbidden, Value
+from domain.values.base import Forbidden, Value, absent
 from domain.values.sentences import Sentence
 
 _PERSON: Final = "person:"
@@ -60,6 +60,23 @@ TeamPolicy = Annotated[
 ]
 
 
+class DecisionComment(Value):
+    """A person's remark with a decision: on lines of a file, on a file, or on the whole."""
+
+    text: str
+    path: str | None = Field(default=None, exclude_if=absent)
+    line: int | None = Field(default=None, exclude_if=absent)
+    end_line: int | None = Field(default=None, exclude_if=absent)
+
+    @property
+    def place(self) -> str:
+        """`src/shop.py:12-14`; empty for the whole."""
+        if self.path is None or self.line is None:
+            return self.path or ""
+        end = f"-{self.end_line}" if self.end_line not in (None, self.line) else ""
+        return f"{self.path}:{self.line}{end}"
+
+
 class Vote(NamedTuple):
     """A person's vote, until the decision is made."""
 
@@ -67,6 +84,7 @@ class Vote(NamedTuple):
     choice: str
     rationale: str
     at: int
+    comments: tuple[DecisionComment, ...] = ()
 
 
 def missing(policy: DecisionPolicy, choices: Iterable[str], votes: Iterable[Vote]) -> dict[str, int]:

@@ -22,6 +22,7 @@ from projections.views.session import (
     AgentView,
     BudgetView,
     DebateView,
+    DecisionCommentView,
     DecisionView,
     DeliveryView,
     EmployeeView,
@@ -282,4 +283,5 @@ def _decision(session: Discussion) -> DecisionView | None:
         at=iso(decision.at),
         expired=decision.expired,
         votes=vote_views(decision.votes),
+        comments=tuple(DecisionCommentView(**dict(each)) for each in decision.comments),
     )

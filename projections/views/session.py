@@ -384,6 +384,15 @@ class SynthesisView(View):
     )
 
 
+class DecisionCommentView(View):
+    """A person's remark with a decision."""
+
+    text: str
+    path: str | None
+    line: int | None
+    end_line: int | None
+
+
 class DecisionView(View):
     """The decision. `expired`: no one decided in time, so the default applied."""
 
@@ -393,6 +402,9 @@ class DecisionView(View):
     at: str
     expired: bool
     votes: tuple[VoteView, ...] = Field(default=(), exclude_if=empty, description="the votes for it, if people vote")
+    comments: tuple[DecisionCommentView, ...] = Field(
+        default=(), exclude_if=empty, description="what the person remarked with it"
+    )
 
 
 class DiscussionView(SessionView):

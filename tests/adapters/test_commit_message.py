@@ -5,6 +5,7 @@ import pytest
 from adapters.turns.result.commit_message import commit_message
 from domain.session.turns import TurnRequested
 from domain.values.base import Text
+from tests.kit.stories import DeliveryStory
 
 
 def subject_of(task: str | None) -> str:
@@ -12,7 +13,7 @@ def subject_of(task: str | None) -> str:
     request = TurnRequested(
         message="Asked.", turn_id="d.t1", work="ask", agent="Ada", role="dev", context=context, prompt="dev@1"
     )
-    return commit_message(request, "delivery-1", None).split("\n")[0]
+    return commit_message(request, DeliveryStory().delivery, None).split("\n")[0]
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,18 @@
 """Comments in Changes, without a script: a form below each file, and each comment under its lines."""
 
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
+from adapters.writer.writer import CommandEnvelope
 from domain.session.comments import AddComment
 from tests.api.scenes import two_iterations
 from tests.api.seen import page
-from tests.api.server import Json, inside, session
+from tests.api.server import Json, inside, session, system
 from tests.api.test_page_forms import Form, send
 from tests.projections.stage import Stage
 
@@ -108,3 +110,27 @@ def test_a_comment_on_a_delivery_that_has_stopped_is_no_wait(tmp_path: Path) -> 
         html = page(later, "/sessions/delivery-1")
     assert WORDS in html
     assert "waiting)" not in html
+
+
+def test_a_thousand_comments_are_shown_within_a_second(client: TestClient, made: str) -> None:
+    inside_of = system(client)
+    head = session(client, made)["result"]["head"]
+    for number in range(1_000):
+        remark = AddComment(
+            text=f"Comment {number}.",
+            path="src/login.py",
+            line=1,
+            end_line=1,
+            quote=("x",),
+            head=head,
+            actor="person:ann",
+        )
+        order = CommandEnvelope(session_id=made, command=remark, actor="person:ann", command_id=f"c{number}")
+        client.portal.call(inside_of.writer.do, order)  # type: ignore[union-attr]
+    changes(client, made)
+    took = []
+    for _ in range(3):
+        began = time.perf_counter()
+        assert changes(client, made).count("remark-words") >= 900
+        took.append(time.perf_counter() - began)
+    assert min(took) < 1.0, took

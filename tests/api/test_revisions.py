@@ -1,5 +1,6 @@
 """A person requests changes to a result, through HTTP (contract-3 §18)."""
 
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +14,9 @@ from adapters.store.texts import whole
 from adapters.workspace import Workspaces
 from domain.session.turns import TurnAnswered
 from tests.api.seen import BROWSER, Seen, review
-from tests.api.server import Json, delivery, ended, events, inside, only, session, start, system
+from tests.api.server import Json, delivery, ended, events, inside, only, reached, session, start, system
 from tests.api.test_baseline import repository
+from tests.api.test_session_page import panel
 
 VERSIONS = [{"text": "Done.", "files": {"a.txt": f"{word}\n"}} for word in ("second", "third", "fourth", "fifth")]
 
@@ -60,6 +62,7 @@ def test_the_same_session_goes_on_on_the_same_branch(client: TestClient, folder:
     after = ended(client, made["id"])
     assert (after["status"], after["iteration"], after["result"]["branch"]) == ("success", 2, branch)
     assert git(folder, "show", f"{branch}:a.txt") == "third"
+    assert git(folder, "log", "-2", "--format=%s", branch).splitlines()[0] == "Say <third> & nothing else."
     assert git(folder, "merge-base", branch, before) == before, "the branch moved forward only"
     assert git(folder, "branch", "--list", "hansard/*").split() == [branch]
     assert after["budget"]["maxIterations"] == made["budget"]["maxIterations"] + 2
@@ -176,3 +179,85 @@ def test_the_page_of_a_finished_session_has_a_form_that_works_without_a_script(
     answer = client.post(f"/sessions/{made['id']}", data=body, headers=BROWSER, follow_redirects=False)
     assert answer.status_code == 303, answer.text
     assert ended(client, made["id"])["revisions"][0]["status"] == "done"
+
+
+def test_a_revision_of_comments_alone_names_its_commit_after_the_first(client: TestClient, folder: Path) -> None:
+    made = delivered(client, folder)
+    remark = {"text": "Say it shorter.\n\nAnd louder.", "path": "a.txt", "line": 1}
+    assert revise(client, made, {"comments": [remark]}).status_code == 202
+    ended(client, made["id"])
+    assert git(folder, "log", "-1", "--format=%s", made["result"]["branch"]) == "Say it shorter."
+
+
+def test_nothing_is_revised_while_another_run_of_the_same_origin_is_active(client: TestClient, folder: Path) -> None:
+    ask = {"kind": "orchestration", "prompt": "Say it.", "triage": "direct", "origin": "chat", "workspace": str(folder)}
+    first = {"text": "Done.", "files": {"a.txt": "second\n"}}
+    scenario = {"replies": {"assistant": [first]}}
+    first_run = start(client, {**ask, "scenario": scenario})
+    reached(client, first_run, "session.result_published")
+    made = session(client, first_run)
+    assert made["status"] == "done", made
+    slow = {"replies": {"assistant": [{"text": "Done.", "delayMs": 60_000}]}}
+    other = start(client, {**ask, "scenario": slow})
+    answer = revise(client, made, {"text": "Again."})
+    assert answer.status_code == 409 and other in answer.json()["detail"], answer.text
+    assert session(client, made["id"])["version"] == made["version"], "nothing was recorded"
+    client.post(f"/api/sessions/{other}/cancel", json={})
+    reached(client, other, "orchestration.reset")
+    assert revise(client, made, {"text": "Again."}).status_code == 202
+
+
+def test_after_a_revision_the_result_lands_again(client: TestClient, folder: Path) -> None:
+    made = delivered(client, folder)
+    at = f"/api/sessions/{made['id']}"
+    base = made["result"]["base"]["branch"]
+    assert client.post(f"{at}/land", json={"onto": base}).status_code in (200, 202)
+    reached(client, made["id"], "session.landed")
+    first = session(client, made["id"])["result"]["landing"]
+    assert first["status"] == "landed", first
+    assert revise(client, made, {"text": "Once more."}).status_code == 202
+    ended(client, made["id"])
+    assert client.post(f"{at}/land", json={"onto": base}).status_code in (200, 202)
+    reached(client, made["id"], "session.landed", count=2)
+    second = session(client, made["id"])["result"]["landing"]
+    assert second["status"] == "landed" and second["commit"] != first["commit"]
+    assert git(folder, "show", f"{base}:a.txt") == "third"
+
+
+def test_the_reasons_of_a_landing_that_was_sent_back_reach_the_developer(client: TestClient, folder: Path) -> None:
+    made = delivered(client, folder)
+    base = made["result"]["base"]["branch"]
+    (folder / "a.txt").write_text("otherwise\n")
+    identity = ("-c", "user.name=Ann", "-c", "user.email=ann@localhost", "-c", "commit.gpgsign=false")
+    git(folder, *identity, "commit", "-qam", "Otherwise")
+    client.post(f"/api/sessions/{made['id']}/land", json={"onto": base})
+    reached(client, made["id"], "session.sent_back")
+    assert session(client, made["id"])["result"]["landing"]["status"] == "sent_back"
+    revise(client, made, {"text": "Make it fit."})
+    ended(client, made["id"])
+    words = prompts(client, made, "dev")[1]
+    feedback = words.partition('<material name="feedback">')[2].partition("</material>")[0]
+    assert "a.txt" in feedback and base in feedback
+
+
+def test_a_refused_request_leaves_the_words_in_the_form(client: TestClient, folder: Path) -> None:
+    made = delivered(client, folder)
+    words = "All of it. " * 10 + "x" * 400_000
+    body = {"verb": "revise", "key": "b" * 32, "version": str(made["version"]), "state": "success", "text": words}
+    answer = client.post(f"/sessions/{made['id']}", data=body, headers=BROWSER, follow_redirects=False)
+    assert answer.status_code == 422 and words in answer.text
+
+
+def test_a_comment_after_the_end_does_not_lengthen_the_timeline(client: TestClient, folder: Path) -> None:
+    made = delivered(client, folder)
+
+    def spans() -> Json:
+        answer: Json = client.get(f"/api/sessions/{made['id']}/spans").json()
+        answer.pop("version", None)
+        return answer
+
+    before, drawn = spans(), panel(client, made["id"], "gantt")
+    assert client.post(f"/api/sessions/{made['id']}/comments", json={"text": "Later."}).status_code == 201
+    assert spans() == before
+    assert panel(client, made["id"], "gantt").count("<time") == drawn.count("<time")
+    assert re.findall(r'width="[^"]*"', panel(client, made["id"], "gantt")) == re.findall(r'width="[^"]*"', drawn)

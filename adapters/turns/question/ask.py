@@ -307,7 +307,10 @@ def _decided(job: Job, child: str) -> tuple[str, str]:
     """Why a person decided a review or debate as they did, and who."""
     session = job.load(child)
     decision = session.decision if isinstance(session, Discussion) else None
-    return (decision.rationale, decision.actor) if decision is not None else ("", "")
+    if decision is None:
+        return "", ""
+    remarks = [f"{each.place}: {each.text}" if each.place else each.text for each in decision.comments]
+    return "\n\n".join(filter(None, (decision.rationale, *remarks))), decision.actor
 
 
 def _wordless(reply: Reply, attempt: RunningAttempt | None) -> Failure | None:

@@ -61,7 +61,7 @@ def keep(
     refuse_masked(reply.masked, file_changes)
     _write(file_changes, reply.files, workspace, folder, secrets)
     before = job.start or workspace.base()
-    message = commit_message(job.request, job.session.id, model)
+    message = commit_message(job.request, job.session, model)
     check = check_of(secrets)
     tree = workspace.snapshot(folder, message=message, parent=before, author=job.request.agent, check=check)
     return Changes(

@@ -84,11 +84,21 @@ class Ruler(NamedTuple):
     finest: str
 
 
+def _work_end(context: PanelContext, lanes: Sequence[GanttLane], newest: int) -> int:
+    """Returns when the session did something last: what people say after its end does not lengthen it."""
+    session = context.session
+    if not session.ended or session.outstanding or session.wait is not None:
+        return newest
+    ends = [bar.end for lane in lanes for bar in lane.bars] + [at for lane in lanes for at, _ in lane.marks]
+    return max(ends, default=newest)
+
+
 def gantt(context: PanelContext) -> dict[str, Any]:
     """Nothing before anybody has worked for as long as the clock can show."""
     trail = context.trail
     begin, end = trail.at[0], trail.at[context.version - 1]
     lanes = [lane for lane in _lanes(context, end) if lane.bars or lane.marks]
+    end = _work_end(context, lanes, end)
     whole = end - begin
     if not lanes or whole <= 0:
         return {}

@@ -234,6 +234,7 @@ def _decided(recorded: Recorded, event: DiscussionEvent) -> Iterator[Row]:
             by = point(mark("by"), event.actor) if event.actor else f"- {mark('by')}: {mark('a_person')}"
             lines = [_chosen(event.choice), by, f"- {mark('at')}: {iso(recorded.at)}"]
             lines += _reason(mark("rationale"), event.rationale)
+            lines += [point(code(each.place) if each.place else mark("words"), each.text) for each in event.comments]
             yield "decision", "\n".join(lines)
         case Expired():
             lines = [_chosen(event.choice), f"- {mark('by')}: {mark('nobody')}", f"- {mark('at')}: {iso(recorded.at)}"]

@@ -1,0 +1,71 @@
+"""Remarks with a decision of a review join its feedback, as the person's (contract-3 §18)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.api.seen import review
+from tests.api.server import Json, delivery, ended, events, inside, only, reached, session, start
+from tests.api.test_baseline import repository
+from tests.api.test_revisions import prompts
+from tests.kit.replies import critique
+
+REMARKS: list[Json] = [
+    {"text": "Name <this>.", "path": "a.txt", "line": 1, "endLine": 2},
+    {"text": "And a test."},
+]
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    with inside(tmp_path / "data", trust="all", sandbox="off") as result:
+        yield result
+
+
+def held(client: TestClient, tmp_path: Path) -> Json:
+    """A delivery whose review waits for a person."""
+    folder = repository(tmp_path / "shop", **{"a.txt": "first\n"})
+    replies = {"dev": [{"text": "Done.", "files": {"a.txt": f"{word}\n"}} for word in ("second", "third")]}
+    replies |= {"reviewer": [review()] * 3, "critic": [critique()] * 6, "coder": [critique()] * 6}
+    body = delivery(replies, workspace=str(folder), validationCommands=["true"], review={"maxRounds": 2})
+    made = start(client, body)
+    [asked] = reached(client, made, "session.child_requested")
+    reached(client, asked["childId"], "review.decision_requested")
+    return session(client, made)
+
+
+def decide(client: TestClient, made: Json, **body: object) -> Json:
+    answer = client.post(f"/api/sessions/{made['id']}/decision", json={"decision": "apply_fix", **body})
+    result: Json = {"status": answer.status_code, **answer.json()}
+    return result
+
+
+def test_remarks_reach_the_developer_as_the_persons(client: TestClient, tmp_path: Path) -> None:
+    made = held(client, tmp_path)
+    assert decide(client, made, rationale="Not yet.", comments=REMARKS)["status"] == 200
+    reached(client, made["id"], "turn.answered", count=8)
+    words = prompts(client, made, "dev")[1]
+    assert "Not yet." in words and "a.txt:1-2: Name <this>." in words and "And a test." in words
+    assert words.index("a.txt:1-2") < words.index("These are a person's words")
+    child = session(client, only(events(client, made["id"]), "session.child_requested")[0]["childId"])
+    assert [each["text"] for each in child["decision"]["comments"]] == ["Name <this>.", "And a test."]
+    log = client.get(f"/api/sessions/{child['id']}/worklog").text
+    assert "a.txt:1-2" in log and "And a test." in log
+
+
+def test_what_is_wrong_with_a_remark_is_named_by_its_place(client: TestClient, tmp_path: Path) -> None:
+    made = held(client, tmp_path)
+    wrong: list[tuple[Json, str]] = [
+        ({"text": " "}, "/comments/0/text"),
+        ({"text": "a", "line": 1}, "/comments/0/line"),
+        ({"text": "a", "path": "a.txt", "endLine": 1}, "/comments/0/endLine"),
+        ({"text": "a", "path": "a.txt", "line": 2, "endLine": 1}, "/comments/0/endLine"),
+        ({"text": "a", "by": "person:eve"}, "/comments/0/by"),
+    ]
+    for comment, pointer in wrong:
+        answer = decide(client, made, comments=[comment])
+        assert (answer["status"], [each["pointer"] for each in answer["errors"]]) == (422, [pointer]), answer
+    assert decide(client, made, decision="skip")["status"] == 200
+    assert ended(client, made["id"])["status"] == "success"
