@@ -1,6 +1,8 @@
 """The fence with bubblewrap: a separate file system, process table and, without network access, network."""
 
 import errno
+import importlib.util
+import marshal
 import os
 import re
 import shutil
@@ -31,7 +33,7 @@ _KERNEL: Final = tuple(
 _NO_NAMESPACES: Final = ("--unshare-user", "--disable-userns")
 """In a user namespace of its own a program has all capabilities, and with them much more of the kernel can be attacked:
 inside, none can be made."""
-_STARTER: Final = (os.path.realpath(sys.executable), "-I", "-S", "/run/hansard-inside.py")
+_STARTER: Final = (os.path.realpath(sys.executable), "-I", "-S", "/hansard-inside.pyc")
 """What opens the way out of a network of its own, then becomes the program: our own program, with none of the
 program's variables."""
 _NEVER_BEGAN: Final = re.compile(r"^bwrap: (?:execvp (?P<program>.*)|[^\n]*): (?P<reason>[^:\n]+)$", re.MULTILINE)
@@ -58,7 +60,7 @@ class Bubblewrap:
             feeds, calls = [*feeds, refused], [*calls, "--seccomp", FEED]
         starter, mounts = list(argv), self._mounts(argv, env)
         if allowed:
-            feeds = [*feeds, packed(env)]
+            feeds, calls = [_starter(), *feeds, packed(env)], ["--ro-bind-data", FEED, _STARTER[-1], *calls]
             starter = [*_STARTER, DOOR, FEED, ",".join(map(str, allowed.doors)), *argv]
         command = (_program(), *_own(), *network, *calls, *mounts, "--chdir", str(cwd), "--", *starter)
         # The machine's network includes its abstract sockets; Landlock makes those inaccessible.
@@ -101,8 +103,6 @@ class Bubblewrap:
         layers = self._layers(programs(argv, env, hides=self.grant.hides))
         for path in sorted(layers, key=lambda path: path.parts):
             yield from layers[path]
-        if self._allowed:
-            yield from ("--ro-bind", str(Path(__file__).with_name("inside.py")), _STARTER[-1])
         yield from ("--remount-ro", "/dev", "--remount-ro", "/")
 
     def _layers(self, shown: Sequence[Path]) -> dict[Path, tuple[str, ...]]:
@@ -124,6 +124,14 @@ def _variables(env: Mapping[str, str]) -> bytes:
     """Arguments that set these variables for the program alone. Other users see a command line, but not a file."""
     words = (word for name, value in env.items() for word in ("--setenv", name, value))
     return b"".join(os.fsencode(word) + b"\0" for word in words)
+
+
+@cache
+def _starter() -> bytes:
+    """The starter, as the interpreter keeps compiled code: so that it need not be compiled for every command."""
+    source = Path(__file__).with_name("inside.py")
+    code = compile(source.read_bytes(), source.name, "exec")
+    return importlib.util.MAGIC_NUMBER + bytes(12) + marshal.dumps(code)
 
 
 @cache

@@ -3,29 +3,47 @@
 Runs inside the fence (`python -I -S`), in a network of its own in which only the loopback exists. It listens there,
 gives the listening sockets to the proxy outside through `DOOR`, a socket, and names the proxy in the program's
 environment, which it reads from the open file `VARIABLES`. `PORTS` are ports of the machine that the program may reach:
-here the same ports lead there. It imports as little as possible, since every command waits for it.
+here the same ports lead there. Every command waits for it, so it loads nothing but modules of the interpreter itself:
+`os` would cost more than all of this.
 """
 
+import _signal  # type: ignore[import-not-found]
 import _socket
-import os
+import posix
 import sys
 
 _LOOPBACK = "127.0.0.1"
 _LOCAL = "localhost,127.0.0.1,::1"
+_USUAL = b"/bin:/usr/bin"
+_PIECE = 1 << 20
 
 
 def become(door: int, ports: list[int], argv: list[str], env: dict[bytes, bytes]) -> None:
     """Never returns: the program starts, or a line says like bubblewrap's why it did not."""
-    import _signal  # type: ignore[import-not-found]
-
     for number in (_signal.SIGPIPE, _signal.SIGXFSZ):  # Python ignores these signals, and ignored signals stay ignored
         _signal.signal(number, _signal.SIG_DFL)
     try:
         env.update(_variables_of(_hand_out(door, ports)))
-        os.execvpe(argv[0], argv, env)  # noqa: S606 - an argument list is what is wanted, not a shell
+        _execute(argv, env)
     except OSError as error:
-        os.write(2, f"bwrap: execvp {argv[0]}: {error.strerror}\n".encode(errors="replace"))
-    os._exit(1)
+        posix.write(2, f"bwrap: execvp {argv[0]}: {error.strerror}\n".encode(errors="replace"))
+    posix._exit(1)
+
+
+def _execute(argv: list[str], env: dict[bytes, bytes]) -> None:
+    """Raises the last OSError that says more than that there is no such file."""
+    name = argv[0].encode(errors="surrogateescape")
+    if b"/" in name:
+        posix.execve(name, argv, env)
+    why: OSError = FileNotFoundError(2, "No such file or directory")
+    for folder in env.get(b"PATH", _USUAL).split(b":"):
+        try:
+            posix.execve(folder + b"/" + name, argv, env)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            why = error
+    raise why
 
 
 def _hand_out(door: int, ports: list[int]) -> int:
@@ -64,15 +82,13 @@ def _variables_of(port: int) -> dict[bytes, bytes]:
 
 def variables(number: int) -> dict[bytes, bytes]:
     """The environment in an open file: `NAME=value`, separated by NUL. Closes the file."""
-    with open(number, "rb") as file:
-        entries = file.read().split(b"\0")
-    return dict(entry.split(b"=", 1) for entry in entries if entry)
+    content = b""
+    while piece := posix.read(number, _PIECE):
+        content += piece
+    posix.close(number)
+    return dict(entry.split(b"=", 1) for entry in content.split(b"\0") if entry)
 
 
 if __name__ == "__main__":
-    become(
-        int(sys.argv[1]),
-        [int(port) for port in sys.argv[3].split(",") if port],
-        sys.argv[4:],
-        variables(int(sys.argv[2])),
-    )
+    words = sys.argv
+    become(int(words[1]), [int(port) for port in words[3].split(",") if port], words[4:], variables(int(words[2])))

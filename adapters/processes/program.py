@@ -127,13 +127,10 @@ class Child:
             left_out=self.output.left_out,
         )
 
-    async def shut(self) -> None:
-        """End its way to the network. Nothing of it is left that could use it."""
-        if self._door is not None:
-            await _regardless(self._loop.run_in_executor(None, self._door.close))
-
     def close(self) -> None:
         self.output.close()
+        if self._door is not None:
+            self._door.close()
         if self._report is not None:
             os.close(self._report)
         if self._timer is not None:
@@ -233,7 +230,6 @@ async def run(
             ended = await child.watch(wall_seconds, idle_seconds, cwd, pauses)
         finally:
             await child.end(grace_seconds)
-            await child.shut()
         await child.output.drain()
         if (refused := child.refusal()) is not None:
             return _not_started(argv, cwd, refused)

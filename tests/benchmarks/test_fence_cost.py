@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from adapters.fence.bubblewrap import Bubblewrap, bubblewrap_works
+from adapters.fence.network.allowed import Allowed
 from adapters.fence.port import Fence, Grant, Unfenced
 from adapters.processes.environment import clean_environment
 from adapters.processes.limits import SystemLimits
 from adapters.processes.program import run
+from domain.values.network import entries
 from tests.benchmarks.measuring import Tell
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.skipif(not bubblewrap_works(), reason="bubblewrap does not work here")]
@@ -45,3 +47,21 @@ def test_the_fence_costs_a_command_little(who: str, limits: SystemLimits, tmp_pa
     quickest = min(fenced) - min(bare)
     tell(f"fence: {cost:.1f} ms a command of {who} (quickest {quickest:.1f}), {statistics.median(bare):.1f} ms without")
     assert quickest <= 15
+
+
+def test_a_list_of_hosts_costs_a_turn_little(tmp_path: Path, tell: Tell) -> None:
+    """The program's own network, its proxy, and what hands the way out to it."""
+
+    async def scene() -> tuple[list[float], list[float]]:
+        every, listed = list[float](), list[float]()
+        for _ in range(TIMES):
+            none = Grant(writable=(tmp_path,), network="none")
+            every.append(await _once(Bubblewrap(none), tmp_path, SystemLimits()))
+            some = Grant(writable=(tmp_path,), network=Allowed(entries(["pypi"])))
+            listed.append(await _once(Bubblewrap(some), tmp_path, SystemLimits()))
+        return every, listed
+
+    every, listed = asyncio.run(scene())
+    cost, quickest = statistics.median(listed) - statistics.median(every), min(listed) - min(every)
+    tell(f"list of hosts: {cost:.1f} ms a turn (quickest {quickest:.1f})")
+    assert quickest <= 20

@@ -21,7 +21,6 @@ from adapters.fence.network.proxy import Proxy
 from adapters.fence.network.requests import MOST_BYTES
 
 _MOST_SOCKETS: Final = 64
-_STOP_SECONDS: Final = 5.0
 
 
 class Door:
@@ -37,9 +36,9 @@ class Door:
         self._loop.call_soon_threadsafe(self._loop.add_reader, self._outer, self._take)
 
     def close(self) -> None:
-        """End the proxy and all its connections. Blocks."""
+        """Have the proxy and all its connections ended. The program is gone, so nobody has to wait for that."""
         self.inner.close()
-        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(_STOP_SECONDS)
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop)
 
     def _take(self) -> None:
         """The starter hands out its sockets, once: whatever else came would be the program's."""
