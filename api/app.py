@@ -13,7 +13,7 @@ from api.http.pipeline import ActionHandler
 from api.node.settings import Settings
 from api.openapi import Document, reference
 from api.reader import READS
-from api.routes import health, metrics, reports, turns
+from api.routes import health, hooks, metrics, reports, turns
 from api.routes.policies import endpoints, lab
 from api.system import UNLIMITED, Patience, System
 from api.web import (
@@ -76,6 +76,8 @@ PAGES: Final[tuple[Endpoint, ...]] = (
     ),
     Endpoint("/login", login_page.show, None),
 )
+HOOKS: Final[tuple[Endpoint, ...]] = (Endpoint("/api/forge/webhook", hooks.forge_webhook, None),)
+"""What other programs call without a key."""
 FORMS: Final[tuple[Endpoint, ...]] = (
     Endpoint("/", forms.start, start_session.scope),
     *readable(
@@ -105,7 +107,7 @@ def create_app(
     inside.forgetting.join(forget_rendered)
     app = application(
         inside,
-        routes((*VIEWS, *PAGES), (*COMMANDS, *FORMS)),
+        routes((*VIEWS, *PAGES), (*COMMANDS, *HOOKS, *FORMS)),
         work=work,
         notify=work if notify is None else notify,
         on_error=errors.on_error,

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from api.node.access import Logins, SharedKeys
     from api.node.checkpointer import Checkpointer
     from api.node.notifier import Notifier
+    from api.node.pull_requests import Around, PullRequestFollower
     from api.node.session_answers import AnswerKeeper
     from api.node.telemetry import Telemetry
     from domain.session.record import Recorded
@@ -220,6 +221,8 @@ class System(Core):
         for cache in (self.hub, self.snapshots, self.sessions, self.records, self.reports, self.provenance):
             self.forgetting.join(cache.forget)
         self._external: ExternalTurns | None = None
+        self.pull_requests: PullRequestFollower | None = None
+        """Who follows pull requests, while this runs."""
         self._mirror = self._worklog_files(settings.worklog_folder)
         self._rewound: list[Callable[[int], None]] = [self._mirror.rewound] if self._mirror else []
         """Who hears, with the position, that the log has gone back; those that `running` makes follow."""
@@ -250,8 +253,9 @@ class System(Core):
         self.works = work
         self.node = replace(self.node, team=self.team if work else None)
         checkpointer = await self._checkpointer() if notify else None
+        self.pull_requests = self._pull_requests() if notify else None
         answers = self._answers()
-        for one in (worker, checkpointer, answers):
+        for one in (worker, checkpointer, answers, self.pull_requests):
             if one is not None:
                 self.follower.listen(one.seen)
                 self._rewound.append(one.rewound)
@@ -266,6 +270,8 @@ class System(Core):
         finally:
             if answers:
                 await asyncio.to_thread(answers.stop)
+            if self.pull_requests:
+                await self.pull_requests.stop()
             self.release_waiting()
             if worker and task:
                 worker.stop()
@@ -274,6 +280,32 @@ class System(Core):
                 await checkpointer.stop()
             await self._end_readers(readers)
             await asyncio.to_thread(self._close)
+
+    @property
+    def at_terminal(self) -> bool:
+        """True if a person has started this process for themselves, so that their own logins count."""
+        return self.logins is None and self.settings.auth == "key"
+
+    def around_forges(self) -> "Around | None":
+        """What pull requests are followed with; None where the settings of the forge cannot be used, which is said."""
+        from api.node.forge import around
+        from api.node.owner import forge_file
+
+        folder, file = self.settings.node_dir, forge_file(self.settings)
+        return around(file, folder, self.writer, self.clock, at_terminal=self.at_terminal)
+
+    def _pull_requests(self) -> "PullRequestFollower | None":
+        """The follower of pull requests; None where the settings of the forge cannot be used, which is said."""
+        from api.node.pull_requests import PullRequestFollower
+
+        work_with = self.around_forges()
+        return PullRequestFollower(work_with, self._open_pull_requests) if work_with is not None else None
+
+    def _open_pull_requests(self) -> "Sequence[str]":
+        from projections.sessions.pull_requests import open_sessions
+
+        with self.reading() as db:
+            return open_sessions(db)
 
     async def _begin_readers(self, *, notify: bool) -> "Readers":
         """Start everything that reads all of the views, once these are complete."""

@@ -11,6 +11,7 @@ from api.actions.declaration import Action
 from api.actions.fork import fork_session
 from api.actions.landing import land_session
 from api.actions.permission import answer_permission, decide_scope
+from api.actions.pull_request import open_pull_request
 from api.actions.redaction import redact_text
 from api.actions.revision import revise_session
 from api.actions.start import start_session
@@ -26,6 +27,7 @@ ACTIONS: Final[tuple[Action[Any], ...]] = (
     decide,
     decide_scope,
     land_session,
+    open_pull_request,
     make_comment,
     settle_comment,
     fork_session,

@@ -20,13 +20,15 @@ _NEXT: Final = {
     "failed": "hansard retry {id}",
     "landing": "hansard land {id}",
     "landing_sent_back": "hansard run --fix {id}",
+    "checks": "hansard pr {id} --follow",
+    "forge": "hansard pr {id} --follow",
 }
 """The commands that answer what a session waits for."""
 
 
 _QUESTION: Final = 300
 """Characters of an agent's question; `hansard show` has all of it."""
-_ALONE: Final = (["extend"], ["retry"], ["land"])
+_ALONE: Final = (["extend"], ["retry"], ["land"], ["pull-request"])
 """Choices of what stopped: what rejected its work, or made it fail, is part of the reason."""
 
 

@@ -1,26 +1,139 @@
-"""`hansard pr`: a session's branch, pushed, with a pull request."""
+"""`hansard pr`: a session's branch, pushed, with a pull request, which is kept at until it is merged."""
 
+import asyncio
 import shutil
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
 
 from adapters.workspace.person import PersonsGit
 from api.cli import exits
-from api.cli.client import connected
+from api.cli.client import Api, connected, path_of, resolve_to_change
 from api.cli.exits import Failed
-from api.cli.labels import sentence
-from api.cli.options import HERE, Id, Where
+from api.cli.labels import recorded, sentence
+from api.cli.options import HERE, AsJson, Id, Json, TeamFile, Where
 from api.cli.repository import (
     refusing,
     result_of,
     run_git,
     title_of,
 )
-from api.cli.terminal import put, say
+from api.cli.terminal import put, put_json, say
+
+if TYPE_CHECKING:
+    from api.system import System
+
+_NO_FORGE: Final = ("no_forge_at_remote", "no_forge_token")
+"""Why nothing can be done at a forge; the commands are printed then, or `gh` does it."""
 
 
-async def pr(session: Id, /, *, where: Where = HERE) -> int:
-    """Push a session's branch and open a pull request with `gh`; without `gh`, print the commands."""
+async def pr(
+    session: Id,
+    /,
+    *,
+    follow: Annotated[bool | None, Parameter(help="Keep at it until it is merged or closed.")] = None,
+    json: AsJson = False,
+    where: Where = HERE,
+    team: TeamFile = None,
+) -> int:
+    """Push a session's branch and open a pull request at GitHub or GitLab, or bring it up to date.
+
+    With --follow: failed checks and comments of people who may push become change requests, conflicts are merged, and
+    every push is a fast-forward. Without a token, `gh` is used, or the commands are printed.
+
+    Exit code: 4 if it waits for you, or was closed.
+    """
+    async with connected(where, "work" if follow else "all", team=team) as api:
+        session_id = await resolve_to_change(api, session)
+        body = {} if follow is None else {"follow": follow}
+        try:
+            await api.post(f"{path_of(session_id)}/pull-request", body)
+        except Failed as error:
+            if (error.problem or {}).get("code") not in _NO_FORGE or follow:
+                raise
+            pull = None
+        else:
+            pull = await _followed(api, session_id, to_the_end=bool(follow))
+    if pull is None:
+        return await _by_hand(session, where)
+    if json:
+        put_json(pull)
+    return exits.REFUSED if pull["rest"] or pull["state"] == "closed" else exits.OK
+
+
+async def _followed(api: Api, session_id: str, *, to_the_end: bool) -> Json:
+    """Wait until the pull request is open, or over. Without a server, what is to be done is done here."""
+    news: set[str] = set()
+    if to_the_end:
+        say(sentence("Following the pull request until it is merged or closed; Ctrl-C leaves it."))
+    while True:
+        if api.system is not None and not to_the_end:
+            await _round(api.system, session_id)
+        shown: Json = (await api.session(session_id))["session"]
+        pull: Json = shown["result"]["pullRequest"]
+        for words in _news(session_id, pull):
+            if words not in news:
+                news.add(words)
+                say(words)
+        if pull["state"] in ("merged", "closed") or pull["rest"]:
+            return pull
+        if not to_the_end and pull["number"] is not None and not _busy(pull, shown):
+            return pull
+        await asyncio.sleep(max(api.poll, 0.2))
+
+
+def _busy(pull: Json, shown: Json) -> bool:
+    """Return whether the branch at the forge is not yet the newest."""
+    result = shown["result"]
+    return bool(pull["head"] != result["head"] and result["branch"] and not pull["unavailable"])
+
+
+def _news(session_id: str, pull: Json) -> list[str]:
+    """What a person is told about the pull request as it is now."""
+    news = []
+    if pull["number"] is not None:
+        news.append(sentence("Pull request #{number}: {url}", number=pull["number"], url=pull["url"]))
+    if pull["checks"]:
+        news.append(f"{recorded('pull_checks', pull['checks']['conclusion'])} ({pull['checks']['head'][:10]})")
+    if pull["waiting"]:
+        news.append(sentence("This push changes settings of the CI: {paths}", paths=", ".join(pull["waiting"])))
+        news.append(sentence("To push it all the same: hansard pr {id}", id=session_id))
+    elif pull["rest"]:
+        from projections.record.status import why
+
+        worded = recorded("waits_because", pull["rest"])
+        words = why(pull["rest"]) if worded == pull["rest"] else worded
+        news.append(sentence("Waiting for you: {why}", why=" ".join(filter(None, (words, pull["detail"])))))
+    if pull["unavailable"]:
+        news.append(sentence("waiting for the forge: {why}", why=pull["unavailable"]))
+    if pull["state"] == "merged":
+        news.append(recorded("pull_state", "merged"))
+    if pull["state"] == "closed":
+        news.append(sentence("Closed without a merge."))
+    return news
+
+
+async def _round(system: "System", session_id: str) -> None:
+    """Do in this process what is to be done at the forge now."""
+    from api.node.pull_requests import PullRequestRounds, alone
+
+    work_with = system.around_forges()
+    if work_with is None:
+        return
+    with alone(work_with.locks, session_id) as is_alone:
+        if not is_alone:
+            return
+        rounds = PullRequestRounds(work_with, session_id)
+        try:
+            await rounds.round()
+        finally:
+            await rounds.close()
+
+
+async def _by_hand(session: str, where: Where) -> int:
+    """Push with the person's git and open the pull request with `gh`; without it, print the commands."""
     async with connected(where) as api:
         result = await result_of(api, session)
     branch = result.changes["branch"]
@@ -59,7 +172,7 @@ def _has_ref(top: Path, ref: str) -> bool:
 
 
 def _pull_request(top: Path, branch: str, title: str, body: str) -> str:
-    """Its address."""
+    """Return its address."""
     command = ["gh", "pr", "create", "--head", branch, "--title", title, "--body", body]
     done = subprocess.run(command, cwd=top, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -242,9 +242,24 @@ def _landed(status: str, landing: Json | None) -> str:
     return f"{status}, {landing_in_short(landing)}"
 
 
+def _pulled(status: str, pull: Json | None) -> str:
+    """The status, and how the pull request stands."""
+    if pull is None:
+        return status
+    from api.cli.result_notes import pull_request_in_short  # most lists have none
+
+    return f"{status}, {pull_request_in_short(pull)}"
+
+
+def _pull_of(text: str | None) -> Json | None:
+    pull: Json = json.loads(text) if text else {}
+    return pull if pull.get("number") is not None else None
+
+
 def _line(item: Json) -> SessionLine:
     machine = next((turn["machine"] for turn in item["outstandingTurns"] if turn.get("machine")), None)
     status = _landed(str(item["status"]), item.get("landing") or None)
+    status = _pulled(status, item.get("pullRequest") or None)
     if machine is not None and not item.get("landing"):
         status = f"{status}, {sentence('waiting for the machine {machine}', machine=one_line(machine))}"
     title = _marked(str(item["title"]), item.get("scripted"))
@@ -254,6 +269,7 @@ def _line(item: Json) -> SessionLine:
 def _of_row(row: ListRow) -> SessionLine:
     updated = datetime.fromtimestamp(row.updated_at / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
     status = _landed(row.status, json.loads(row.landing) if row.landing is not None else None)
+    status = _pulled(status, _pull_of(row.pull_request))
     return SessionLine(row.session_id, status, updated, _marked(row.title, row.scripted))
 
 

@@ -11,7 +11,7 @@ from api.cli.extension import extension_of
 from api.cli.figures import MARKS, figures, history, matrix, warnings
 from api.cli.labels import HOW_TO_ALLOW, NAMES, gap, recorded, refused_host, sentence
 from api.cli.options import Json
-from api.cli.result_notes import checks, landing_words, only_applies, unchecked
+from api.cli.result_notes import checks, landing_words, only_applies, pull_request_words, unchecked
 from api.cli.terminal import counted, local_time, one_line, shortened, visible_name
 from api.cli.waiting import doing, is_waiting, questions, why_waiting
 from domain.values.words import of_environment
@@ -96,6 +96,7 @@ def changed(session: Json) -> Pairs:
         ("base", f"{base['branch'] or sentence('detached')} ({base['commit'][:10]})" if result["repository"] else ""),
         ("branch", result["branch"] or ""),
         ("landing", landing_words(result["landing"]) if result.get("landing") else ""),
+        ("pull request", pull_request_words(result["pullRequest"]) if result.get("pullRequest") else ""),
         ("no branch", _without_branch(session, result)),
         ("changed", "\n".join(_file(file, result) for file in sorted(result["files"], key=_deciding_first)[:_FILES])),
         ("out of scope", ", ".join(map(visible_name, result["outside"][:_FILES]))),

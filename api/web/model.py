@@ -78,6 +78,8 @@ BADGES: Final = {
     "partial": "partial",
     "failed": "failed",
     "landing": "unlanded",
+    "checks": "unlanded",
+    "forge": "unlanded",
 }
 """The state of what waits for something other than a decision."""
 
@@ -128,7 +130,7 @@ AMOUNTS: Final = {
 }
 """By what has run out: the field that gives more of it, how much it suggests, and the most."""
 
-_SAID: Final = ("budget", "partial", "failed", "landing")
+_SAID: Final = ("budget", "partial", "failed", "landing", "checks", "forge")
 """What a row explains by its cause."""
 
 

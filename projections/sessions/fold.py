@@ -40,6 +40,7 @@ SCHEMA: Final = (
     "CREATE INDEX IF NOT EXISTS overview_status ON overview (status, created)",
     "CREATE INDEX IF NOT EXISTS overview_both ON overview (kind, status, created)",
     "CREATE INDEX IF NOT EXISTS overview_waiting ON overview (waiting) WHERE waiting IS NOT NULL",
+    "CREATE INDEX IF NOT EXISTS overview_pulling ON overview (created) WHERE pulling IS NOT NULL",
     "CREATE INDEX IF NOT EXISTS overview_parent ON overview (parent, created)",
     "CREATE INDEX IF NOT EXISTS overview_forks ON overview (forked_from, created) WHERE forked_from IS NOT NULL",
     "CREATE TABLE IF NOT EXISTS overview_labels (label TEXT NOT NULL, created BIGINT NOT NULL,"

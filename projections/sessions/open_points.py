@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-_TO_LOOK_AT: Final = ("checkpoint", "partial", "failed", "budget", "landing")
+_TO_LOOK_AT: Final = ("checkpoint", "partial", "failed", "budget", "landing", "checks", "forge")
 """The waits before which a person looks at the result."""
 _ALL: Final = 100
 

@@ -26,6 +26,7 @@ from domain.session.landing import LANDABLE
 from domain.session.pull_request import FORGE
 from domain.session.record import Recorded
 from domain.session.revisions import RevisionRequested
+from projections.engine.ports import Database
 from projections.sessions.row import SessionRow
 
 FORGE_EVENTS: Final = (ForgeEvent, RevisionRequested, SessionForked)
@@ -48,13 +49,14 @@ def follow_pull_request(row: SessionRow, recorded: Recorded) -> None:
     """One more event of the row's session."""
     event = recorded.event
     if isinstance(event, SessionForked):
-        row.pull_request = None
+        row.pull_request = row.pulling = None
         return
     if row.pull_request is None and not isinstance(event, PullRequestRequested | IssueLinked):
         return
     before: dict[str, Any] = json.loads(row.pull_request) if row.pull_request else dict(_NONE)
     now = before | _changed(before, recorded)
     row.pull_request = json.dumps(now, ensure_ascii=False)
+    row.pulling = None if now["state"] == "merged" else 1
     if isinstance(event, PullRequestMerged):
         fields = {"onto": now["base"] or "", "status": "landed", "commit": event.commit, "reason": None, "paths": ()}
         row.landing, row.unlanded = json.dumps(fields, ensure_ascii=False), None
@@ -77,6 +79,12 @@ def pull_request_of(row: SessionRow) -> dict[str, Any] | None:
         return None
     shown = {name: now[name] for name in ("number", "url", "state", "checks")}
     return {**shown, "rest": _rest(now), "unavailable": now["lost"]}
+
+
+def open_sessions(db: Database) -> tuple[str, ...]:
+    """Return the sessions whose pull request is not over, the oldest first."""
+    rows = db.execute("SELECT session_id FROM overview WHERE pulling IS NOT NULL ORDER BY created", ()).fetchall()
+    return tuple(str(name) for (name,) in rows)
 
 
 def _rest(now: dict[str, Any]) -> str | None:

@@ -28,7 +28,8 @@ class SessionRow:
     `labels`, `checked`, `checks`, `landing`, `pull_request`, `choices`, `convergence`, `feedback`, `policy`, `votes`
     and the sentences are JSON. `cause` is a code: why it waits; `unlanded`, too: why the newest landing has not merged
     the result.
-    `rejected` is what rejected the work last: the failing test, the blocking finding.
+    `pulling` is 1 while the pull request is not over. `rejected` is what rejected the work last: the failing test, the
+    blocking finding.
     """
 
     session_id: str
@@ -89,6 +90,7 @@ class SessionRow:
     landing: str | None = None
     unlanded: str | None = None
     pull_request: str | None = None
+    pulling: int | None = None
     scripted: int = 0
     started_in: str | None = None
 

@@ -20,7 +20,7 @@ from tests.kit.replies import plan, review, subtask, verdicts
 
 OPEN: Final = frozenset({"/healthz", "/readyz", "/login", "/logout", "/assets/{name}"})
 OPERATE: Final = ("cancel", "retry", "fork", "continue", "reset", "message", "sessions")
-DECIDE: Final = ("decision", "permission", "scope", "land", "budget", "revise", "trust")
+DECIDE: Final = ("decision", "permission", "scope", "land", "pull-request", "budget", "revise", "trust")
 ROUTES: Final = [("GET", path) for path, *_ in (*VIEWS, *PAGES)] + [("POST", path) for path, *_ in (*COMMANDS, *FORMS)]
 ALLOWED: Final = {
     "read": {"read"},

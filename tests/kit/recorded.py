@@ -162,6 +162,7 @@ GOOD: Final[dict[str, Json]] = {
     "decision": {"decision": "skip", "rationale": "known"},
     "scope": {"requestId": "s1", "decision": "deny"},
     "land": {"onto": "main"},
+    "pull-request": {"follow": True},
     "fork": {"atVersion": 3, "mode": "stop"},
     "continue": {},
     "reset": {"reason": "other way"},

@@ -54,6 +54,7 @@ def act(request: Request, inside: System, now: Session, say: Words, *, key: str 
         fixable=_fixable(now),
         waiting=[status.question_of(child, actor) for child in waiting],
         icons_of=ICONS,
+        pulling=now.forge is not None and now.forge.rest is not None and not now.forge.is_over,
         pausing=now.waits,
         stopped=_stopped(now),
         remarks=len(now.comments.open),

@@ -133,7 +133,7 @@ class PanelContext:
         return self.held or summary_of(self.session).waits_for not in (None, *_AT_REST)
 
 
-_AT_REST: Final = ("failed", "landing")
+_AT_REST: Final = ("failed", "landing", "checks", "forge")
 """What a person may take up again in a session that has ended."""
 
 
