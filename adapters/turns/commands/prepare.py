@@ -21,6 +21,7 @@ from adapters.turns.folder import checkout, pristine, workspace_of
 from adapters.turns.job import Job
 from adapters.workspace import Lasting, Workspace, Workspaces
 from adapters.workspace.copies import copy_folder
+from adapters.workspace.file_facts import as_checked_out
 from adapters.workspace.folders import delete
 from adapters.workspace.git import identity_of
 from adapters.workspace.leftovers import tidy_home, trust_home
@@ -42,6 +43,8 @@ class Ready(NamedTuple):
 
     place: CommandPlace
     setup: tuple[SetupCommand, ...]
+    as_in_clone: bool = False
+    """Nothing is there that a fresh checkout would not have."""
 
     @property
     def passed(self) -> bool:
@@ -66,9 +69,12 @@ class CommandPlaces:
 
     async def tidied(self, tree: str | None = None) -> Ready:
         """The same, in the recorded state or in that of `tree`, after removing what agents, or the code that they
-        wrote, have left in the folder or in the home. Without a set-up nothing is left that a clone would not have."""
-        folder = await asyncio.to_thread(pristine, self.job, self.workspaces, tree)
-        workspace = await self.workspace()
+        wrote, have left in the folder or in the home. Without a preparation nothing is left that a clone would not
+        have, and modes and times are those of a fresh checkout."""
+        folder, workspace = await asyncio.to_thread(pristine, self.job, self.workspaces, tree), await self.workspace()
+        as_in_clone = workspace.in_place is None and not self.job.preparation.needs_work
+        if as_in_clone:
+            await asyncio.to_thread(as_checked_out, workspace.tree_of(folder))
         mark = _mark_of_home(workspace)
         if not self.job.preparation.setup:
             await asyncio.to_thread(_forget_home, mark, self.home)
@@ -77,7 +83,7 @@ class CommandPlaces:
         ready = await self._prepared(folder, workspace, self.home)
         if self.job.preparation.setup:
             await asyncio.to_thread(trust_home, mark, self.home)
-        return ready
+        return ready._replace(as_in_clone=as_in_clone)
 
     @asynccontextmanager
     async def fresh(self, tree: str | None, number: int = 0) -> AsyncIterator[Ready]:
@@ -119,8 +125,6 @@ class CommandPlaces:
         workspace = await self.workspace()
         if workspace.in_place is not None:
             return True
-        if not self.job.preparation.needs_work:
-            return False  # nothing was put there, and all else has just been deleted
         return await asyncio.to_thread(lambda: workspace.has_leftovers(place.folder) or _has_file(place.home))
 
     async def keep_caches(self) -> None:

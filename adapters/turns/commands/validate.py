@@ -150,7 +150,7 @@ class WorkValidation:
             if failure := unready(Baseline(escapes=inspection.escapes)):
                 return WorkVerdict(failure=failure, place=place)
             place = place.also(dict(inspection.env))
-        dirty = await self._places.has_leftovers(place)
+        dirty = not ready.as_in_clone and await self._places.has_leftovers(place)
         series = await self._series(steps, place, tree, may_be_stale=dirty)
         if series.stale:
             await self._places.set_up_again(place)
