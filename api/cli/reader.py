@@ -174,6 +174,21 @@ class ProcessReader(ServerReader):
         answer = self._files.answer(name, checkout_of(Path.cwd())) if self._files and name and at is None else None
         return super().session(name, at) if answer is None else dict(answer)
 
+    def cause(self, session_id: str, at: int | None = None) -> Json | None:
+        if self._files is None:
+            return super().cause(session_id, at)
+        from adapters.store.location import reading  # sessions that did not stop have no cause
+        from domain.kinds import fold
+        from domain.session.record import kind_of
+        from domain.values.words import of_environment
+        from projections.record.explain import cause_of
+
+        with reading(self._where.settings().database) as log:
+            history = log.history(session_id, upto=at)
+        session = fold(kind_of(session_id), ((recorded.event, recorded.metadata) for recorded in history))
+        cause = None if session is None else cause_of(history, session, of_environment(os.environ))
+        return None if cause is None else cause.model_dump(mode="json", by_alias=True)
+
     def waiting(self, limit: int) -> WaitingItems:
         rows = self._files.waiting(limit + 1) if self._files and limit < _MOST else None
         if rows is None:

@@ -52,9 +52,14 @@ def explain(
         state=session.state,
         chain=tuple(chain),
         text="\n".join(_text(history, session, chain, language)),
-        cause=_cause(history, language) if stopped(session) else _delay(history, session, language),
+        cause=cause_of(history, session, language),
         why_not=None if wished is None else why_not(session, wished, language),
     )
+
+
+def cause_of(history: Sequence[Recorded], session: Session, language: Language) -> ExplainedCause | None:
+    """Returns the event that says what went wrong in a session that has stopped, or what delays one that waits."""
+    return _cause(history, language) if stopped(session) else _delay(history, session, language)
 
 
 def _cause(history: Sequence[Recorded], language: Language) -> ExplainedCause | None:
