@@ -28,6 +28,7 @@ VOLATILE = (
     (r"[0-9A-Za-z+/]{40,}={0,2}", "…"),
     (r"elapsedMs=\d+", "elapsedMs=…"),
     (r"\b\d+(\.\d+)? s\b", "… s"),
+    (r"(?m)^(c\d+  .*  )\S+$", r"\1…"),  # who has commented
     (r" +", " "),
 )
 """What differs from one run to the next."""
