@@ -46,8 +46,9 @@ def _once(labels: list[str]) -> list[str]:
 
 
 def _given_or_fixed(task: str | None, info: ValidationInfo) -> str | None:
-    """The task of a delivery, which only one that applies a review's findings can do without."""
-    if task is None and info.data.get("fixes") is None:
+    """The task of a delivery, which only one that applies a review's findings, or begins with an issue, can do
+    without."""
+    if task is None and info.data.get("fixes") is None and info.data.get("issue") is None:
         raise PydanticCustomError("missing", "Field required")
     return task
 
@@ -143,6 +144,10 @@ Phases = Annotated[
 ]
 
 
+ISSUE: Final = (
+    "an issue of the repository at its forge, by its address or as `#N`: its title and text, as they are now, are the"
+    " task; one comment there says how the work stands"
+)
 FIXES: Final = (
     "a review decided with apply_fix, whose findings are the task, or a delivery that was sent back: it is done again,"
     " with the same validation unless another is given"
@@ -154,8 +159,9 @@ class DeliveryStart(Start):
 
     kind: Literal["delivery"] = "delivery"
     fixes: Short | None = Field(default=None, description=FIXES)
+    issue: Annotated[str, Field(min_length=1, max_length=2_000)] | None = Field(default=None, description=ISSUE)
     task: Annotated[Words | None, AfterValidator(_given_or_fixed)] = Field(
-        default=None, validate_default=True, description="what is to be done; may be left out with `fixes`"
+        default=None, validate_default=True, description="what is to be done; may be left out with `fixes` or `issue`"
     )
     file_paths: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=1_024, pattern=r"\S")]], Field(min_length=1, max_length=500)

@@ -16,6 +16,7 @@ from api.actions.bodies import (
 from api.actions.call import ActionCall, Intent
 from api.actions.declaration import Tool, action
 from api.actions.fixes import fix_task, reviewed_diff, steps_to_pass_again
+from api.actions.issues import with_issue
 from api.actions.projects import filter_warnings
 from api.actions.readiness import StartCommand, require_agents, require_team, roster_of
 from api.actions.rights import may_name_workspace
@@ -23,6 +24,7 @@ from api.system import System
 from domain.delivery.commands import StartDelivery
 from domain.discussion.commands import StartDiscussion
 from domain.orchestration.commands import StartOrchestration
+from domain.session.forge import LinkIssue
 from domain.values.sentences import Sentence
 
 
@@ -65,7 +67,9 @@ async def start_session(call: ActionCall[AnyStart]) -> Intent:
     """Start a session of any kind."""
     may_name_workspace(call, call.body.workspace)
     require_team(call.system, call.body)
-    made = partial(_command, call.body, call.system, call.actor)
+    session_id = start_commands.new_id(call.body.kind)
+    body, link = await with_issue(call.body, call.system, session_id)
+    made = partial(_command, body, call.system, call.actor, link)
     looks_at_folders = call.body.workspace is not None  # the disk may be slow
     command = await asyncio.to_thread(made) if looks_at_folders else made()
     roster = roster_of(command, call.system.team)
@@ -74,7 +78,7 @@ async def start_session(call: ActionCall[AnyStart]) -> Intent:
     )
     if looks_at_folders:
         warnings += await asyncio.to_thread(_about_filters, command)
-    return Intent(start_commands.new_id(call.body.kind), command, starts=True, status=202, warnings=warnings)
+    return Intent(session_id, command, starts=True, status=202, warnings=warnings)
 
 
 def _about_filters(command: StartCommand) -> tuple[Sentence, ...]:
@@ -87,10 +91,10 @@ def _about_filters(command: StartCommand) -> tuple[Sentence, ...]:
             return ()
 
 
-def _command(body: AnyStart, system: System, author: str) -> StartCommand:
+def _command(body: AnyStart, system: System, author: str, link: LinkIssue | None) -> StartCommand:
     match body:
         case DeliveryStart():
-            return _delivery(body, system, author)
+            return _delivery(body, system, author).model_copy(update={"issue": link})
         case OrchestrationStart():
             opening, blobs = start_commands.orchestration(body, system.team, system.settings, author=author)
             return StartOrchestration(opening=opening, blobs=blobs)

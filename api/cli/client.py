@@ -40,6 +40,7 @@ _OPTIONS: Final = {
     "employees": "--employee",
     "profiles": "--profile",
     "fixes": "--fix",
+    "issue": "--issue",
     "Idempotency-Key": "--idempotency-key",
     "sessionIds": "SESSIONS",
     "addIterations": "--iterations",

@@ -24,6 +24,7 @@ async def run(
     task: Annotated[str | None, Parameter(alias="-t", allow_leading_hyphen=True)] = None,
     task_file: Path | None = None,
     fix: str | None = None,
+    issue: str | None = None,
     files: Annotated[list[str] | None, Parameter(alias="-f")] = None,
     test: str | None = None,
     validation_commands: Annotated[list[str] | None, Parameter(alias="--validate")] = None,
@@ -60,6 +61,8 @@ async def run(
     fix
         A review that was decided with apply_fix: its findings are the task. Or a delivery that `land` sent back: it is
         done again, with the same validation unless you name another.
+    issue
+        An issue of this repository at GitHub or GitLab: its address, or #N. Its title and text are the task.
     files
         The files it is about, comma-separated or repeated; default: the planner finds them.
     test
@@ -88,10 +91,11 @@ async def run(
         The phases it goes through, comma-separated: a selection of planning, architecture, design, implementation,
         validation, review, packaging in this order, with implementation and validation.
     """
-    has_task = fix is None or task is not None or task_file is not None
+    has_task = (fix is None and issue is None) or task is not None or task_file is not None
     body: Json = {
         "task": text_from(task, task_file, what="task", option="--task-file") if has_task else None,
         "fixes": fix,
+        "issue": issue,
         "filePaths": split(files) if files else None,
         "testCommand": test,
         "validationCommands": split(validation_commands) if validation_commands else None,

@@ -28,6 +28,8 @@ from domain.delivery.events import (
 from domain.delivery.validation import Baseline, Preparation
 from domain.session.attempts import ONCE, RetryPolicy
 from domain.session.children import ReviewSettings
+from domain.session.forge import IssueLinked, LinkIssue
+from domain.session.forge_past import link_of
 from domain.session.past_commands import RecordedCommand
 from domain.session.state import Session
 from domain.session.team_decisions import DecisionPolicy
@@ -69,6 +71,7 @@ class StartDelivery(StartCommand):
     reviewed: ReviewedDiff | None = None
     decisions: DecisionPolicy | None = None
     phases: tuple[Phase, ...] = PHASES
+    issue: LinkIssue | None = None
 
 
 class RecordBaseline(RecordTurn):
@@ -142,8 +145,9 @@ def command_of(recorded: RecordedCommand, session: Session | None) -> Command | 
     events = recorded.events
     match events[0]:
         case DeliveryStarted() as first:
-            names = StartDelivery.model_fields.keys() - {"blobs"}
-            return StartDelivery(**{name: getattr(first, name) for name in names})
+            names = StartDelivery.model_fields.keys() - {"blobs", "issue"}
+            linked = next((event for event in events if isinstance(event, IssueLinked)), None)
+            return StartDelivery(issue=linked and link_of(linked), **{name: getattr(first, name) for name in names})
         case TurnAnswered() | TurnFailed() | TurnAttemptFailed() as first if session is not None:
             match session.turn(first.turn_id).work:
                 case "prepare":

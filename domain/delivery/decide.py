@@ -52,6 +52,7 @@ from domain.session.attendance import RecordUnattended, absence
 from domain.session.children import CloseChild
 from domain.session.comment_answers import answer_comments, illegible_answers, leave_comments, unchanged_comments
 from domain.session.decision import Events, Now, ask, cancel_turn, cancel_turns, content, end_attempt
+from domain.session.forge_rules import link_issue
 from domain.session.revision_rules import request_revision
 from domain.session.revisions import REVISION_ITERATIONS, REVISION_MINUTES, ReviseSession
 from domain.session.shared_steps import retry_failed, retry_waiting
@@ -121,7 +122,7 @@ def allowed_actions(delivery: Delivery) -> tuple[str, ...]:
 def start(now: Now[Delivery], command: StartDelivery) -> Events:
     """Begin with the baseline, or with the first phase at once (S4 §4, contract-2 §9). What the delivery goes without
     is skipped."""
-    fields = {name: getattr(command, name) for name in StartDelivery.model_fields if name != "blobs"}
+    fields = {name: getattr(command, name) for name in StartDelivery.model_fields if name not in ("blobs", "issue")}
     left = command.limits.max_iterations
     by = "" if command.baseline else "complete"
     without = [phase for phase in PHASES if phase not in command.phases]
@@ -130,6 +131,8 @@ def start(now: Now[Delivery], command: StartDelivery) -> Events:
     )
     for phase in without:
         yield skipped(now, phase)
+    if command.issue is not None:
+        yield from link_issue(now, command.issue)
     if command.baseline:
         yield ask(now, role="setup", work="prepare", phase="preparing")
     else:

@@ -36,7 +36,7 @@ def forge_command(events: Sequence[DomainEvent]) -> Command | None:
             fields = _fields(event, RequestPullRequest, "ci", "actor")
             return RequestPullRequest(ci=_ci(events[1:]), actor=event.by, **fields)
         case IssueLinked() as event:
-            return LinkIssue(**_fields(event, LinkIssue))
+            return link_of(event)
         case PushRequested() | PostRequested():
             return FollowUp(ci=_ci(events))
         case ForgePosted() as event:
@@ -54,6 +54,11 @@ def forge_command(events: Sequence[DomainEvent]) -> Command | None:
             return RecordForgeFact(fact=event, remark=comment_command(made) if isinstance(made, CommentMade) else None)
         case _:
             return None
+
+
+def link_of(event: IssueLinked) -> LinkIssue:
+    """The link to the issue that a session began with."""
+    return LinkIssue(**_fields(event, LinkIssue))
 
 
 def _fields(event: DomainEvent, command: type[Command], *others: str) -> dict[str, object]:
