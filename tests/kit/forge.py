@@ -187,6 +187,8 @@ class FakeForge:
         """Branch and commit of each push that was accepted over HTTP."""
         self.undecided = 0
         """How often the next questions for mergeability are not answered yet."""
+        self.watch: Callable[[str, str, Literal["before", "after"]], None] | None = None
+        """Called with method and path before each request is carried out, and after it, before the answer is sent."""
         self.limit: int | None = None
         """Requests that are left before the forge limits; None for any number."""
         self.reset_in = 1.0
@@ -544,6 +546,7 @@ def _handler(forge: FakeForge) -> type[BaseHTTPRequestHandler]:
             headers = {name.lower(): value for name, value in self.headers.items()}
             if forge.delay:
                 time.sleep(forge.delay)
+            self._watched(method, path, "before")
             with forge.lock:
                 fault = forge.fault(method, path)
             if fault is not None and not fault.after:
@@ -554,6 +557,7 @@ def _handler(forge: FakeForge) -> type[BaseHTTPRequestHandler]:
                 pairs = dict(parse_qsl(query, keep_blank_values=True))
                 body = json.loads(content) if content else {}
                 status, answer, more = self._carried_out(method, path, pairs, body, headers, answer_of)
+            self._watched(method, path, "after")
             if fault is not None:
                 self._fault(fault)
                 return
@@ -564,6 +568,10 @@ def _handler(forge: FakeForge) -> type[BaseHTTPRequestHandler]:
                     return
                 more = {**more, "ETag": etag}
             self._send(status, answer, more)
+
+        def _watched(self, method: str, path: str, moment: Literal["before", "after"]) -> None:
+            if forge.watch is not None:
+                forge.watch(method, path, moment)
 
         def _carried_out(
             self,
@@ -649,6 +657,7 @@ def _handler(forge: FakeForge) -> type[BaseHTTPRequestHandler]:
                 "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
                 "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
             }
+            self._watched(method, path, "before")
             with forge.lock:
                 fault = forge.fault(method, path)
                 if fault is not None and not fault.after:
@@ -656,6 +665,7 @@ def _handler(forge: FakeForge) -> type[BaseHTTPRequestHandler]:
                     return
                 done = subprocess.run(["git", "http-backend"], input=content, env=env, capture_output=True, check=False)
                 forge.pushes += [(name, commit) for name, commit in _refs(forge).items() if before.get(name) != commit]
+            self._watched(method, path, "after")
             if fault is not None:
                 self._fault(fault)
                 return
