@@ -12,7 +12,8 @@ from adapters.forge.port import ForgeIssue, ForgeRepository
 from adapters.forge.settings import BadForge
 from api.actions.bodies import AnyStart, DeliveryStart
 from api.node.checkouts import checkout_of
-from api.node.forge import Found, connected, forge_at
+from api.node.forge import ForgePlace, connected, forge_at
+from api.node.owner import forge_file
 from api.system import System
 from domain.session.forge import LinkIssue
 from domain.values.base import Invalid, Refused
@@ -34,7 +35,7 @@ async def with_issue(body: AnyStart, system: System, session_id: str) -> tuple[A
     if folder is None:
         raise _invalid(Sentence("issue_needs_repository"))
     try:
-        place = await asyncio.to_thread(forge_at, system, folder)
+        place = await asyncio.to_thread(forge_at, forge_file(system.settings), folder)
         issue = await _read(system, place, body.issue)
     except (BadForge, ForgeError, Refused) as error:
         raise _invalid(sentence_of(error)) from None
@@ -43,12 +44,12 @@ async def with_issue(body: AnyStart, system: System, session_id: str) -> tuple[A
     return changed, _link(place, issue, session_id)
 
 
-async def _read(system: System, place: Found, named: str) -> ForgeIssue:
+async def _read(system: System, place: ForgePlace, named: str) -> ForgeIssue:
     number = number_of(named, place.repository)
     if number is None:
         repository = place.repository
         raise _invalid(Sentence("issue_unreadable", project=repository.path, host=repository.host))
-    forge = await connected(system, place)
+    forge = await connected(place, at_terminal=system.at_terminal)
     if forge is None:
         raise Refused(Sentence("no_forge_token", host=place.repository.host))
     try:
@@ -84,7 +85,7 @@ def _task(repository: ForgeRepository, issue: ForgeIssue, own: str | None) -> st
     return f"{first}\n\n{lead}\n\n{quoted}"
 
 
-def _link(place: Found, issue: ForgeIssue, session_id: str) -> LinkIssue:
+def _link(place: ForgePlace, issue: ForgeIssue, session_id: str) -> LinkIssue:
     repository = place.repository
     return LinkIssue(
         forge=repository.kind,
