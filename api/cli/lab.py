@@ -1,4 +1,4 @@
-"""`hansard lab`: when other profiles would have stopped the recorded reviews and debates."""
+"""`hansard lab`: when other profiles, or `findings@1`, would have ended recorded sessions."""
 
 from typing import Annotated, Any, Literal
 
@@ -8,6 +8,7 @@ from cyclopts.types import PositiveInt
 from api.cli import exits
 from api.cli.client import connected, resolve
 from api.cli.exits import Failed
+from api.cli.findings_lab import findings_lab
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Json, Where
 from api.cli.terminal import counted, put, put_json, put_table, say, visible
@@ -18,7 +19,8 @@ _TOTALS = ("discussions", "earlier", "same", "later", "unknown", "converged", "u
 async def lab(
     *sessions: str,
     profile: Annotated[list[str] | None, Parameter(negative_iterable=())] = None,
-    kind: Literal["review", "debate"] | None = None,
+    policy: Literal["findings@1"] | None = None,
+    kind: Literal["delivery", "review", "debate"] | None = None,
     label: str | None = None,
     since: Annotated[str | None, Parameter(name="--from")] = None,
     until: Annotated[str | None, Parameter(name="--to")] = None,
@@ -28,14 +30,19 @@ async def lab(
 ) -> int:
     """Apply other profiles to recorded discussions. No agent is called, nothing is recorded.
 
+    With --policy findings@1, it says of deliveries, reviews and debates where the recommendation of `hansard findings`
+    would have ended them, and what was open then.
+
     Parameters
     ----------
     sessions
-        The reviews and debates; default: the newest that match.
+        The sessions; default: the newest that match.
     profile
         seed, shipped-v3, mysti, or thresholds such as agreement=0.6,stability=0.7; repeatable.
+    policy
+        The rules to try in place of profiles: findings@1.
     kind
-        Only reviews, or only debates.
+        Only sessions of this kind; deliveries only with --policy.
     label
         Only sessions with this label.
     since
@@ -49,6 +56,15 @@ async def lab(
     filters = {name: value for name, value in query.items() if value is not None}
     if sessions and filters:
         raise Failed(sentence("Name sessions or filter them, not both."), code=exits.USAGE)
+    if policy is not None and profile:
+        raise Failed(sentence("Give --policy or --profile, not both."), code=exits.USAGE)
+    if policy is None and kind == "delivery":
+        raise Failed(
+            sentence("Profiles are for reviews and debates; deliveries take --policy findings@1."), code=exits.USAGE
+        )
+    if policy is not None:
+        async with connected(where) as api:
+            return await findings_lab(api, sessions, filters, limit=limit, json=json)
     body: Json = {"profiles": [_profile(words) for words in profile or ["seed", "shipped-v3", "mysti"]], "limit": limit}
     async with connected(where, "all") as api:
         ids = [await resolve(api, session) for session in sessions]
