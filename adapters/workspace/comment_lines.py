@@ -1,6 +1,6 @@
 """Where the lines of comments are now: read from the repository, found as `domain/provenance/line_places` says."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -141,12 +141,21 @@ class _States:
             return False
         places = self.places(path, range(first, last + 1))
         run = longest_run(places, first, last)
-        if run is None or run.last - run.first < last - first or run.path != self.names[path]:
+        if run is None or run.last - run.first < last - first:
+            return not self._still_said(path, first, last)
+        if run.path != self.names[path]:
             return True
         within = {line: place.number for line, place in places.items() if place.path == run.path}
         above = (within[line] for line in range(first - NEAR, first) if line in within)
         below = (within[line] for line in range(last + 1, last + NEAR + 1) if line in within)
         return any(number > run.first for number in above) or any(number < run.last for number in below)
+
+    def _still_said(self, path: str, first: int, last: int) -> bool:
+        """Returns whether the file says each of these lines as often as before: what is too plain to be followed has
+        not been changed by what happened beside it."""
+        file = self._file(path)
+        before, after = Counter(file.before), Counter(file.after)
+        return all(after[line] >= before[line] for line in file.before[first : last + 1])
 
     def _file(self, path: str) -> FileLines:
         now = self.names[path]

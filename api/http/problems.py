@@ -210,9 +210,9 @@ def _meant(tried: list[ErrorDetails], *, inside: bool) -> list[ErrorDetails]:
 def _pointer(loc: Sequence[str | int], sent: object, *, missing: bool) -> str:
     """The way to the value in what was sent; the names of alternatives that pydantic tried on it lead nowhere."""
     pointer = ""
-    for part in loc:
+    for number, part in enumerate(loc, start=1):
         match sent, part:
-            case dict(), str() if part in sent or missing:
+            case dict(), str() if part in sent or (missing and number == len(loc)):
                 sent = sent.get(part)
             case list(), int() if part < len(sent):
                 sent = sent[part]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from adapters.workspace.comment_lines import whereabouts_of
+from adapters.workspace.comment_lines import TurnStates, touched_in, whereabouts_of
 from domain.session.comments import Comment, CommentPlace, Whereabouts
 from domain.session.workspace import ChangedFile, WorkspaceChanges, WorkspacePrepared
 from tests.domain.test_landing import packaged
@@ -140,3 +140,16 @@ def test_a_file_is_followed_by_its_name(shop: Shop) -> None:
 
 def test_of_a_commit_that_is_not_on_this_machine_nothing_is_known(shop: Shop) -> None:
     assert shop.whereabouts(2, seen="d" * 40) == Whereabouts()
+
+
+@pytest.mark.parametrize(("line", "changed"), [(1, True), (2, False), (3, False), (6, False), (7, True)])
+def test_what_was_changed_beside_a_plain_line_has_not_changed_it(shop: Shop, line: int, *, changed: bool) -> None:
+    plain = ["delta", "x", "}", "gamma", "y", "}", "zeta", "last"]
+    before = shop.commit(**{"plain.txt": plain})
+    after = shop.commit(**{"plain.txt": [*plain[1:6], "ZETA", "last"]})
+    session = packaged().delivery
+    session.base = WorkspacePrepared(repository=str(shop.folder), base_branch="main", base_commit=shop.base)
+    about = {"path": "plain.txt", "line": line, "end_line": line, "head": before}
+    comment = Comment(comment_id="c1", by="person:ann", at="", text="?", **about)
+    turn = TurnStates(before, after, ["plain.txt"])
+    assert touched_in([shop.folder], session, [comment], turn) == (("c1",) if changed else ())
