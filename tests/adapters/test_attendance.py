@@ -1,14 +1,11 @@
 """The first process that comes back records that nobody was there, before anything else (contract-3 §23)."""
 
-import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from adapters.agents.team import Member, Team, example, load
 from adapters.store.errors import StoreError
-from adapters.store.location import open_store
 from adapters.store.port import Attendances, Store
 from adapters.turns.lease.attendance import Attendance, FileAttendances
 from adapters.writer.writer import CommandEnvelope, Writer
@@ -101,9 +98,8 @@ class Process:
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Iterator[Machine]:
-    with contextlib.closing(open_store(f"sqlite:///{tmp_path / 'hansard.db'}")) as store:
-        yield Machine(store, FileAttendances(tmp_path / "attended"))
+def machine(store: Store, tmp_path: Path) -> Machine:
+    return Machine(store, store.attendances or FileAttendances(tmp_path / "attended"))
 
 
 def team(folder: Path, name: str, adapter: str = "scripted") -> Team:
