@@ -95,6 +95,8 @@ def make(inside: System, report: Report, filters: Filters) -> ReportAnswer:
             )
         if filters.as_of == position:
             filters = replace(filters, as_of=None)
+        if report.name == "waits" and filters.as_of is None:  # what is waited for now has lasted until this second
+            filters = replace(filters, now=inside.clock() // 1_000 * 1_000)
         return inside.reports.of((report.name, filters, position), lambda: reports.report(db, report.name, filters))
 
 

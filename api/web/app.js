@@ -196,19 +196,34 @@ function envelope(form, button) {
 async function send(form, button) {
   const buttons = [...form.querySelectorAll("button")];
   const row = waiting().indexOf(form.closest("[data-waits]"));
+  const does = button?.textContent.trim() ?? "";
+  const about = form.closest("[data-waits]")?.querySelector(".what a, h2 a, a")?.textContent.trim() ?? document.querySelector("h1")?.textContent.trim() ?? "";
   for (const each of buttons) each.disabled = true;
   say(form, words.sending, { sending: true });
   try {
     const told = await sent(form, envelope(form, button));
     if (told.to) form.reset();
     if (told.to || told.status === 412) await refresh();
-    if (told.to && !form.isConnected) focusAfter(row);
+    if (told.to && (!form.isConnected || document.activeElement === document.body)) focusAfter(row);
     say(form, told.to ? "" : whatIsWrong(form, told));
+    if (told.to) did(`✓ ${[does, about].filter(Boolean).join(": ")}`);
   } catch {
     say(form, words.unreachable);
   } finally {
     for (const each of buttons) each.disabled = false;
   }
+}
+
+const SAID_MS = 8000;
+
+/** Says what an answer has done: to see, and to hear. */
+function did(sentence) {
+  document.querySelector("[data-announcer]").textContent = sentence;
+  const place = document.body.appendChild(document.createElement("p"));
+  place.className = "did";
+  place.setAttribute("aria-hidden", "true");
+  place.textContent = sentence;
+  setTimeout(() => place.remove(), SAID_MS);
 }
 
 const waiting = () => [...document.querySelectorAll("[data-waits]")];

@@ -73,7 +73,22 @@ _SHEET = _named("css", "\n".join(_read(f"{name}.css") for name in SHEETS))
 _SCRIPT = _named("js", bundled({name: _read(f"{name}.js") for name in SCRIPTS}))
 SHEET, SCRIPT = f"/assets/{_SHEET[0]}", f"/assets/{_SCRIPT[0]}"
 _HASHED: Final = {_SHEET[0]: (_SHEET[1], CSS), _SCRIPT[0]: (_SCRIPT[1], JS)}
-_OTHERS: Final = {"reference.css": (_read("reference.css").encode(), CSS)}
+_ICONS: Final = {
+    "idle": ("#677385", "M5 8h6"),
+    "running": ("#0891b2", "M6.5 5v6l5-3z"),
+    "waits": ("#2563eb", "M6 6.3a2 2 0 1 1 2.6 1.9q-.6.3-.6 1M8 11.3v.3"),
+    "failed": ("#dc2626", "M5.5 5.5l5 5m0-5l-5 5"),
+    "done": ("#16a34a", "M4.8 8.3l2.2 2.2 4.2-4.6"),
+}
+"""The small pictures in the browser's tab: a disc in the colour of the state with its sign."""
+_ICON = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="8" fill="{}"/>'
+    '<path d="{}" fill="none" stroke="#fff" stroke-width="1.8" stroke-linecap="round" stroke-linejoin="round"/></svg>'
+)
+_OTHERS: Final = {
+    "reference.css": (_read("reference.css").encode(), CSS),
+    **{f"icon-{name}.svg": (_ICON.format(*drawn).encode(), "image/svg+xml") for name, drawn in _ICONS.items()},
+}
 """Files that only the reference page uses; content and type by name, so that no path ever leads elsewhere."""
 
 

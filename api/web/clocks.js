@@ -48,11 +48,73 @@ export function tick() {
     time.textContent = clocked(time.dateTime);
   }
   for (const wait of document.querySelectorAll("[data-until]")) wait.hidden = new Date(wait.dataset.until) <= Date.now();
-  const clock = document.querySelector("[data-elapsed]");
-  if (!clock || "replay" in document.body.dataset || !document.body.dataset.follows) return;
+  if ("replay" in document.body.dataset || !document.body.dataset.follows) return;
+  for (const clock of document.querySelectorAll("[data-elapsed]")) goOn(clock);
+  for (const drawing of document.querySelectorAll("svg[data-begin]")) grow(drawing);
+}
+
+/** The time used goes on from the version that the page shows. */
+function goOn(clock) {
   const asOf = Math.min(Date.now(), Number(clock.dataset.asOf));
-  clock.textContent = clocked(asOf - Number(clock.dataset.elapsed));
+  const words = clocked(asOf - Number(clock.dataset.elapsed));
+  if (clock.textContent !== words) clock.textContent = words;
   const bar = clock.closest(".gauge")?.querySelector("meter");
   const elapsed = Date.now() - asOf + Number(clock.dataset.elapsed);
   if (bar && Math.abs(elapsed - bar.value) >= bar.max / BAR_STEPS) bar.value = elapsed;
+}
+
+const [TICKS, SECOND, LABEL] = [6, 1000, 70];
+const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400];
+
+/** Draws a timeline up to now: what is over becomes shorter, what still goes on reaches the end. */
+function grow(drawing) {
+  const [begin, end] = [Number(drawing.dataset.begin), Number(drawing.dataset.end)];
+  const whole = Math.max(Date.now(), end) - begin;
+  const share = (end - begin) / whole;
+  if (Math.abs(share - Number(drawing.dataset.share ?? 1)) < 1 / (2 * BAR_STEPS) * share) return;
+  drawing.dataset.share = String(share);
+  for (const found of drawing.querySelectorAll("rect, a > text, svg")) {
+    found.dataset.x ??= found.getAttribute("x");
+    found.setAttribute("x", `${Number.parseFloat(found.dataset.x) * share}%`);
+    if (found.localName !== "rect") continue;
+    found.dataset.width ??= found.getAttribute("width");
+    const width = "open" in found.dataset ? 100 - Number.parseFloat(found.dataset.x) * share : Number.parseFloat(found.dataset.width) * share;
+    found.setAttribute("width", `${Math.max(width, 0.2)}%`);
+  }
+  rule(drawing, begin, whole);
+  const time = drawing.closest(".part")?.querySelector("[data-gantt-time]");
+  if (time) time.textContent = clocked(begin);
+}
+
+/** The ticks of a drawing that has grown. */
+function rule(drawing, begin, whole) {
+  const step = SECOND * (STEPS.find((seconds) => seconds * SECOND * TICKS >= whole) ?? Math.ceil(whole / SECOND / TICKS));
+  if (drawing.dataset.step !== String(step)) {
+    drawing.dataset.step = String(step);
+    for (const old of drawing.querySelectorAll(".tick, line[x1]")) old.remove();
+  }
+  const texts = [...drawing.querySelectorAll(".tick")];
+  const lines = [...drawing.querySelectorAll("line[x1]")];
+  const room = (whole * LABEL) / Math.max(LABEL, drawing.clientWidth);
+  for (let place = 0; place * step < whole - room || place === 0; place += 1) {
+    const x = `${(place * step / whole) * 100}%`;
+    const [text, line] = [texts[place] ?? drawn(drawing, "text"), lines[place] ?? drawn(drawing, "line")];
+    text.setAttribute("x", x);
+    for (const name of ["x1", "x2"]) line.setAttribute(name, x);
+    if (texts[place]) continue;
+    text.setAttribute("class", "tick");
+    text.setAttribute("dx", "2");
+    text.setAttribute("y", "13");
+    const form = new Intl.DateTimeFormat(document.documentElement.lang, { ...(step < 60 * SECOND ? WALL.second : WALL.minute), hourCycle: "h23" });
+    text.textContent = form.format(new Date(begin + place * step));
+    line.setAttribute("class", "rule");
+    line.setAttribute("y1", "18");
+    line.setAttribute("y2", drawing.getAttribute("height"));
+  }
+}
+
+function drawn(drawing, name) {
+  const element = document.createElementNS(drawing.namespaceURI, name);
+  drawing.insertBefore(element, drawing.querySelector("a, line:not([x1]), rect.gantt-bar"));
+  return element;
 }

@@ -199,7 +199,7 @@ def _parted(a: Sequence[Recorded], b: Sequence[Recorded], say: Words) -> str:
 
 
 def _answering(history: Sequence[Recorded], version: int) -> str:
-    """Who was turns at that version."""
+    """Who was asked at that version."""
     turns = [one.event for one in history if one.version <= version and isinstance(one.event, TurnRequested)]
     return turns[-1].agent if turns else ""
 

@@ -10,8 +10,18 @@ export function keyName({ key, code }) {
   return foreign ? (LETTER.exec(code)?.[1].toLowerCase() ?? written) : written;
 }
 
+const OFF = "hansard-letters";
+
+/** Whether letter keys and digits do anything without Ctrl: each reader can switch them off. */
+export const lettersAreOn = () => localStorage.getItem(OFF) !== "off";
+
+export function switchLetters(on) {
+  localStorage.setItem(OFF, on ? "on" : "off");
+}
+
 /** The name of a key; empty if it is for the browser, for a field or for a dialog. */
 export function shortcut(event) {
   if (event.altKey || event.ctrlKey || event.metaKey || document.querySelector("dialog[open]")) return "";
-  return event.target.closest(TYPED) ? "" : keyName(event);
+  const name = event.target.closest(TYPED) ? "" : keyName(event);
+  return name.length === 1 && name !== " " && !lettersAreOn() ? "" : name;
 }

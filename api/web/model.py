@@ -105,6 +105,20 @@ def badge(item: SessionItem) -> str:
     return "unchanged" if item.outcome is not None and item.outcome.reason == "no_change" else item.status
 
 
+_ICON_STATES: Final = {
+    "waits": ("waiting_for_decision", "asking", "checkpoint", "held", "exhausted", "partial"),
+    "failed": ("failed", "cancelled", "reset"),
+    "done": ("success", "done", "decided", "unchanged"),
+    "running": ("running", "active", "reviewing", "debating", "synthesizing", "pending"),
+}
+
+
+def icon_of(state: str) -> str:
+    """The address of the small picture in the browser's tab for a session in this state."""
+    name = next((name for name, states in _ICON_STATES.items() if state in states), "idle")
+    return f"/assets/icon-{name}.svg"
+
+
 def clock(milliseconds: int) -> str:
     """`5:58`, `1:02:03`."""
     seconds = max(0, milliseconds) // 1000

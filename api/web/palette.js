@@ -1,7 +1,7 @@
 // Keyboard shortcuts: Ctrl K finds pages and sessions, ? lists the keys, digits open tabs, J and K move between rows, A
 // and D answer the question of a row.
 
-import { keyName, shortcut } from "./keys.js";
+import { keyName, lettersAreOn, shortcut, switchLetters } from "./keys.js";
 
 const WAIT_MS = 150;
 const FOUND = 8;
@@ -76,10 +76,34 @@ export function palette() {
     return here.height > 0 && here.top >= Math.max(0, list?.top ?? 0) && here.bottom <= Math.min(innerHeight, list?.bottom ?? innerHeight);
   }
 
-  /** Answers the question of the row that has the focus, or leads to where all of it is shown. */
+  /** Opens the row that has the focus at its answer; the same key, or Enter, then sends it. Other keys leave it. */
   function answer(decision) {
     const row = document.activeElement.closest(ASKING);
-    (row?.querySelector(`button[name=decision][value=${decision}]`) ?? row?.querySelector("[data-review]"))?.click();
+    const button = row?.querySelector(`button[name=decision][value=${decision}]`);
+    if (!button) return row?.querySelector("[data-review]")?.click();
+    if (button === document.activeElement && "sure" in button.dataset) {
+      ask(null);
+      return button.click();
+    }
+    return ask(button);
+  }
+
+  /** Asks for the second key at this button; at none, takes the question back. */
+  function ask(button) {
+    for (const each of document.querySelectorAll("[data-sure]")) delete each.dataset.sure;
+    if (!button) return;
+    button.closest("details")?.setAttribute("open", "");
+    button.focus();
+    button.dataset.sure = "";
+    const words = JSON.parse(document.body.dataset.words).again;
+    const place = button.form.querySelector("[role=alert]");
+    if (place) place.textContent = words.replace("{what}", button.textContent.trim()).replace("{key}", button.value === "allow" ? "A" : "D");
+    button.addEventListener("blur", () => taken(button, place), { once: true });
+  }
+
+  function taken(button, place) {
+    delete button.dataset.sure;
+    if (place) place.textContent = "";
   }
 
   const single = {
@@ -113,6 +137,18 @@ export function palette() {
     }
   });
 
+  const letters = keys.querySelector("[data-letters]");
+  if (letters) {
+    letters.checked = lettersAreOn();
+    letters.addEventListener("change", () => switchLetters(letters.checked));
+  }
+
+  box.addEventListener("cancel", () => (field.value = "")); // one Escape closes, whatever is typed
+  field.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    event.preventDefault();
+    box.close();
+  });
   field.addEventListener("input", look);
   document.addEventListener("click", (event) => {
     if (event.target.closest("[data-palette]")) {

@@ -135,6 +135,7 @@ def fragment(say: Words, named: Language | None, template: str, **more: Any) -> 
         link=linker(named),
         kinds=tuple(KINDS),
         icons=model.ICONS,
+        icon_of=model.icon_of,
         drawn=svg,
         own=partial(in_words, say),
         in_line=in_line,

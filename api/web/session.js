@@ -66,6 +66,7 @@ export function session({ pieces, fill, announce }) {
     if (found.row) list.visit(found.version, found.row);
     page.version = String(found.version);
     document.title = found.title;
+    find("[data-icon]").href = found.icon;
     find("[data-badge]").replaceChildren(...pieces(found.badge));
     find("[data-clock]").textContent = found.clock;
     for (const count of document.querySelectorAll("[data-count]")) {

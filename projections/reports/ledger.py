@@ -91,13 +91,15 @@ _MARKS = (delivery.DeliveryStarted, orchestration.OrchestrationStarted, discussi
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which facts count. Times in milliseconds, `since` ≤ at < `until`; `as_of`: up to that position."""
+    """Which facts count. Times in milliseconds, `since` ≤ at < `until`; `as_of`: up to that position. `now`: what has
+    not come to an end yet has lasted until then; None: until it was planned to end."""
 
     since: int | None = None
     until: int | None = None
     kind: str | None = None
     label: str | None = None
     as_of: int | None = None
+    now: int | None = None
 
     def holds(self, at: int) -> bool:
         """Returns whether the time is within the range."""

@@ -2,7 +2,8 @@
 was lost.
 
 A row counts by when the attempt failed. A wait is as long as it was planned, or until a person had the turn asked at
-once. The time, tokens and money of a failed attempt are lost. What a fork copied from its source counts once.
+once; one that goes on has lasted until now. The time, tokens and money of a failed attempt are lost. What a fork copied
+from its source counts once.
 """
 
 from collections import Counter, defaultdict
@@ -122,7 +123,7 @@ class WaitTotals(WaitFigures, ReportTotals):
 
 def make(db: Database, filters: Filters) -> tuple[tuple[WaitRow, ...], WaitTotals]:
     facts = unshared(LEDGER.facts(db, filters))
-    waited = _waited(facts)
+    waited = _waited(facts, filters.now)
     attempts = [fact for fact in facts if fact.what != ENDED and filters.holds(fact.at)]
     groups: dict[WaitGroup, list[Fact]] = defaultdict(list)
     for fact in attempts:
@@ -140,7 +141,7 @@ def _group(fact: Fact) -> WaitGroup:
     return WaitGroup(iso(fact.at // HOUR * HOUR), fact["cause"], fact["agent"])
 
 
-def _waited(facts: Iterable[Fact]) -> Counter[int]:
+def _waited(facts: Iterable[Fact], now: int | None) -> Counter[int]:
     """The milliseconds waited after each failed attempt, by its position."""
     waited: Counter[int] = Counter()
     waiting: dict[tuple[str, str], Fact] = {}
@@ -151,7 +152,8 @@ def _waited(facts: Iterable[Fact]) -> Counter[int]:
             waited[before.position] = min(before["until"], fact.at) - before.at
         if fact["until"] is not None:
             waiting[turn] = fact
-            waited[fact.position] = max(0, fact["until"] - fact.at)
+            until = fact["until"] if now is None else min(fact["until"], now)
+            waited[fact.position] = max(0, until - fact.at)
     return waited
 
 

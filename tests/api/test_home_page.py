@@ -52,14 +52,14 @@ def row(html: str, session_id: str) -> str:
     return " ".join(Seen(row_html.partition("</li>")[0]).text.split())
 
 
-def test_waiting_sessions_come_first_then_running_then_ended(client: TestClient) -> None:
+def test_running_sessions_come_first_then_waiting_then_ended(client: TestClient) -> None:
     done = finished(client)
     running = start(client, delivery(SLOW))
     review = waiting_review(client)
     html = settled(client, "/", "Needs you", "Running", "</span> Decision")
-    assert list(sections(html)) == ["Needs you", "Running", "Recent"]
+    assert list(sections(html)) == ["Running", "Needs you", "Recent"]
     assert sections(html) == {"Needs you": [review], "Running": [running], "Recent": [done]}
-    assert html.index("Needs you") < html.index('role="search"') < html.index("<h2>Running")
+    assert html.index("<h2>Running") < html.index("<h2>Needs you") < html.index('role="search"')
 
 
 def test_waiting_rows_name_the_reason_and_link_to_it(client: TestClient) -> None:
@@ -176,7 +176,7 @@ def test_page_follows_the_log_and_keeps_typed_text(client: TestClient) -> None:
     seen = Seen(html)
     assert seen.all("body")[0]["data-follows"] == "*"
     parts = [attributes["data-part"] for _, attributes in seen.elements if "data-part" in attributes]
-    assert parts == ["needs-count", "needs", "sections"]
+    assert parts == ["needs-count", "running", "needs", "sections"]
     live = "".join(re.findall(r'<div data-part="\w+">.*?</div>', html, re.DOTALL))
     assert "<form" not in live and "<input" not in live
 

@@ -134,7 +134,7 @@ def test_line_shows_its_finding_validation_and_approval(server: Server) -> None:
     html = panel(server.client, session_id, "changes")
     text = words_of(html)
     assert "written by dev, T" in text
-    assert "demanded by “No rate limit” event" in text
+    assert "because of “No rate limit” event" in text
     assert "validated ✓ PASS event" in text and "approved ✓ reviewer event" in text
     assert "not named" in text
     assert f"hansard merge {session_id} --squash" in text

@@ -115,6 +115,14 @@ def test_a_question_is_answered_in_its_row_alone(site: Browsing, server: Server)
     page.keyboard.press("j")
     expect(page.locator(f"[data-waits='{session_id}'] .what > a")).to_be_focused()
     page.keyboard.press("d")
+    row = page.locator(f"[data-waits='{session_id}']")
+    expect(row.locator("button[value=deny]")).to_be_focused()
+    expect(row.get_by_role("alert")).to_contain_text("Press D again or Enter: Deny")
+    assert session(server.client, session_id)["outstandingTurns"][0]["waitingFor"] == "permission", (
+        "one key does nothing"
+    )
+    page.keyboard.press("d")
+    expect(page.locator(".did")).to_contain_text("Deny")
     expect(page.locator(f"[data-waits='{session_id}']")).to_have_count(0)
     decided = [event for event in events(server.client, session_id) if event["type"] == "turn.permission_decided"]
     assert [event["data"]["decision"] for event in decided] == ["deny"]
@@ -125,7 +133,22 @@ def test_a_question_is_answered_in_its_row_alone(site: Browsing, server: Server)
     assert session(server.client, other)["outstandingTurns"][0]["waitingFor"] == "permission"
     tab_to(page, page.locator(".permitting button[value=allow]"))
     page.keyboard.press("a")
+    page.keyboard.press("a")
     expect(page.locator(".permitting")).to_have_count(0)
+
+
+def test_letter_keys_can_be_switched_off(site: Browsing, server: Server) -> None:
+    session_id = asking(server.client)
+    page = site.tab("/")
+    live(page)
+    page.keyboard.press("?")
+    page.get_by_label("Letter keys and digits work without Ctrl").uncheck()
+    page.keyboard.press("Escape")
+    page.locator(f"[data-waits='{session_id}'] .what > a").focus()
+    for key in ("d", "d", "j", "?"):
+        page.keyboard.press(key)
+    expect(page.locator(f"[data-waits='{session_id}'] .what > a")).to_be_focused()
+    assert session(server.client, session_id)["outstandingTurns"][0]["waitingFor"] == "permission"
 
 
 def test_the_key_of_a_command_that_is_not_shown_whole_leads_to_it(site: Browsing, server: Server) -> None:

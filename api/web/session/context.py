@@ -108,10 +108,26 @@ class PanelContext:
 
     @property
     def elapsed_ms(self) -> int:
-        """Of a delivery the time of its budget; else since the beginning."""
-        if isinstance(self.session, Delivery):
-            return self.session.snapshot(self.session.updated_at).elapsed_ms
-        return self.trail.clock(self.version)
+        """The time used: of a delivery that of its budget; else since the beginning, without a person's decision at the
+        end."""
+        match self.session:
+            case Delivery() as session:
+                return session.snapshot(session.updated_at).elapsed_ms
+            case Discussion():  # a person's time to decide is no work
+                asks = [
+                    e.version for e in self.record.entries[: self.version] if e.topic.endswith(".decision_requested")
+                ]
+                version = asks[-1] if asks else self.version
+            case _:
+                version = self.version
+        return self.trail.clock(version) - self._before_forks(version)
+
+    def _before_forks(self, version: int) -> int:
+        """Returns the time between the last event that a fork shares and the fork itself: nobody worked, nobody
+        waited."""
+        at = self.trail.at
+        forks = [mark.version for mark in self.trail.forks if 1 < mark.version <= version]
+        return sum(at[fork - 1] - at[fork - 2] for fork in forks)
 
     @property
     def waited_ms(self) -> int:
@@ -121,7 +137,7 @@ class PanelContext:
             return 0
         stopped = self.session.stopped_at
         since = 0 if stopped is None else self.session.updated_at - stopped
-        return self.trail.clock(self.version) - since - self.elapsed_ms
+        return max(0, self.trail.clock(self.version) - since - self.elapsed_ms - self._before_forks(self.version))
 
     @property
     def elapsed(self) -> str:

@@ -66,6 +66,8 @@ class GanttBar:
     turn: str = ""
     label: str = ""
     words: str = ""
+    open: bool = False
+    """Whether it still goes on: at the live mark the page's clock lets it grow."""
 
 
 @dataclass(slots=True)
@@ -99,7 +101,8 @@ def gantt(context: PanelContext) -> dict[str, Any]:
     begin, end = trail.at[0], trail.at[context.version - 1]
     lanes = [lane for lane in _lanes(context, end) if lane.bars or lane.marks]
     end = _work_end(context, lanes, end)
-    whole = end - begin
+    going = any(bar.open for lane in lanes for bar in lane.bars)
+    whole = max(end - begin, 1 if going else 0)
     if not lanes or whole <= 0:
         return {}
 
@@ -113,6 +116,8 @@ def gantt(context: PanelContext) -> dict[str, Any]:
         "width": width,
         "height": HEAD + LANE * len(shown),
         "time": seconds_or_clock(whole),
+        "begin": begin,
+        "end": begin + whole if going else 0,
         "ticks": [
             {"x": tick.share, "since": since(tick.offset, ruler), "at": iso(begin + tick.offset)}
             | {"late": tick.late, "fine": tick.fine}
@@ -184,6 +189,7 @@ def _drawn(bar: GanttBar, begin: float, end: float, least: int) -> dict[str, Any
         "width": width,
         "kind": bar.kind,
         "turn": bar.turn,
+        "open": bar.open,
         "label": bar.label if width * WIDE >= ROOM * 100 else "",
         "short": width * least < ROOM * 100,
         "words": f"{bar.words} {seconds_or_clock(bar.end - bar.begin)}".strip(),
@@ -219,7 +225,7 @@ def _bars(context: PanelContext, turn: TurnCard, end: int) -> Iterator[GanttBar]
         before = attempt.ended_at
     if turn.open:
         waits = bool(attempts) and attempts[-1].outcome == TRIED
-        yield GanttBar(before, end, _waited(attempts[-1]) if waits else "run", turn.id, label, label)
+        yield GanttBar(before, end, _waited(attempts[-1]) if waits else "run", turn.id, label, label, open=True)
 
 
 def split(bar: GanttBar, questions: Sequence[Span]) -> list[GanttBar]:
@@ -237,6 +243,8 @@ def split(bar: GanttBar, questions: Sequence[Span]) -> list[GanttBar]:
         at = end
     if at < bar.end or not pieces:
         pieces.append(replace(bar, begin=at, label=""))
+    for piece in pieces:
+        piece.open = bar.open and piece.end == bar.end
     longest = max(pieces, key=lambda piece: piece.end - piece.begin)
     longest.label = bar.label
     return pieces
@@ -270,7 +278,7 @@ def _people(context: PanelContext, end: int) -> GanttLane:
         if last and not (context.needs_somebody or step.state in talks):
             continue
         until = end if last else trail.at[steps[place + 1].version - 1]
-        lane.bars.append(GanttBar(trail.at[step.version - 1], until, "you"))
+        lane.bars.append(GanttBar(trail.at[step.version - 1], until, "you", open=last))
     entries: Sequence[Any] = context.record.entries[: context.version]
     lane.marks = [(entry.at, entry.version) for entry in entries if entry.topic in CHOICES]
     return lane
@@ -285,5 +293,6 @@ def _held(context: PanelContext, end: int) -> list[GanttBar]:
         if isinstance(event, SessionDiverged) and event.held:
             later = [step.version for step in context.past(context.trail.steps) if step.version > entry.version]
             later += [each.version for each in entries[entry.version :] if each.topic == SessionReleased.TOPIC]
-            bars.append(GanttBar(entry.at, context.trail.at[min(later) - 1] if later else end, "you"))
+            until = context.trail.at[min(later) - 1] if later else end
+            bars.append(GanttBar(entry.at, until, "you", open=not later))
     return bars

@@ -15,6 +15,7 @@ from api.web.session.turns import live
 from api.web.session.waits import wait_of
 from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
+from domain.kinds import is_over
 from domain.orchestration.state import Orchestration
 from domain.session.attempts import Unready
 from domain.session.state import Session
@@ -59,6 +60,17 @@ def head(context: PanelContext) -> dict[str, Any]:
         "now": [(mark["name"], mark["now"], mark["of"]) for mark in _gauges(context.session)],
         "cost": money((it.get("budget") or {}).get("costMicros")),
         "elapsed": context.elapsed,
+        **present(context),
+    }
+
+
+def present(context: PanelContext) -> dict[str, Any]:
+    """What a clock of the page needs to go on from this version: it runs while agents are at work."""
+    session = context.session
+    return {
+        "elapsed_ms": context.elapsed_ms,
+        "as_of": session.budget_time(session.updated_at) if isinstance(session, Delivery) else session.updated_at,
+        "ticks": not context.needs_somebody and not is_over(session) and context.badge != "partial",
     }
 
 
@@ -89,12 +101,10 @@ def overview(context: PanelContext) -> dict[str, Any]:
         "error": cut(context.worded(session.last_error), LONG) if unexplained else "",
         "warnings": [cut(context.worded(words), SENTENCE) for words in getattr(session, "warnings", ())[:5]],
         "elapsed": context.elapsed,
-        "elapsed_ms": context.elapsed_ms,
         "cost": money(spent),
         "cost_micros": spent or 0,
         "most_cost": money(most),
-        "as_of": session.budget_time(session.updated_at) if isinstance(session, Delivery) else None,
-        "ticks": not context.needs_somebody and not session.ended and context.badge != "partial",
+        **present(context),
         "gauges": _gauges(session),
         "fence": session.fence,
         "fence_gaps": session.fence_gaps,
@@ -257,14 +267,15 @@ def _delivery(context: PanelContext, session: Delivery, points: Sequence[Left]) 
         ("iteration", str(session.iteration)),
         ("max_iterations", str(limits.max_iterations)),
         ("remaining", str(left_over(session))),
-        ("elapsed", f"{clock(snapshot.elapsed_ms)} / {clock(whole)}"),
+        ("elapsed", clock(snapshot.elapsed_ms)),
+        ("allowed", clock(whole)),
         ("deadline", iso(snapshot.deadline_at)),
         ("reason", snapshot.reason or session.code or ""),
         ("tokens", _of(snapshot.tokens, limits.max_tokens)),
         ("cost", " / ".join(filter(None, (money(snapshot.cost_micros), money(limits.max_cost_micros))))),
         ("unknown", str(session.spent.unknown or "")),
     ]
-    return {"rows": [row for row in rows if row[1]], "lines": lines, "end": clock(axis)}
+    return {"rows": [row for row in rows if row[1]], "lines": lines, "end": clock(axis), **present(context)}
 
 
 def _orchestration(context: PanelContext, session: Orchestration, points: Sequence[Left]) -> dict[str, Any]:
@@ -276,13 +287,13 @@ def _orchestration(context: PanelContext, session: Orchestration, points: Sequen
         ("round", str(session.round)),
         ("last_round", str(session.last_round)),
         ("remaining", str(max(0, session.last_round - session.round))),
-        ("elapsed", clock(context.trail.clock(context.version))),
+        ("elapsed", context.elapsed),
         ("reason", session.partial_reason or ""),
         ("tokens", _of(session.spent.tokens, None)),
         ("cost", money(session.spent.cost_micros)),
         ("unknown", str(session.spent.unknown or "")),
     ]
-    return {"rows": [row for row in rows if row[1]], "lines": lines, "end": clock(whole)}
+    return {"rows": [row for row in rows if row[1]], "lines": lines, "end": clock(whole), **present(context)}
 
 
 def _stepped(points: Sequence[Left], whole: int, now: float, most: int) -> list[tuple[float, float]]:

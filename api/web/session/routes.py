@@ -15,7 +15,7 @@ from starlette.responses import Response
 from api.http.problems import of_field
 from api.http.requests import answer_headers, number, only
 from api.system import System
-from api.web.model import ICONS, badge, clock
+from api.web.model import ICONS, badge, clock, icon_of
 from api.web.rendering import KEY, explicit, fragment, language_of, may_send, needs, page, render
 from api.web.sent_forms import NOTHING, Sent
 from api.web.session.act import act
@@ -221,6 +221,7 @@ def _version_body(
     words = title_of(then.title, view(then).title) or then.id
     return {
         "version": then.version,
+        "icon": icon_of(state),
         "badge": fragment(say, explicit(request), "badge.html", state=state).strip(),
         "title": f"{ICONS.get(state, '○')} {words} · {say('product')}",
         "clock": clock(trail.clock(then.version)),
