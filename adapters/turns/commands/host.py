@@ -84,6 +84,7 @@ class HostCommands:
             baseline=baseline,
             seconds=time.monotonic() - started,
             slot=job.slot,
+            refused_hosts=job.refusals.hosts(),
         )
 
     async def baseline(self, job: Job, steps: Sequence[ValidationStep]) -> Baseline:
@@ -140,6 +141,7 @@ class HostCommands:
                 failure=verdict.failure,
                 seconds=seconds,
                 slot=job.slot,
+                refused_hosts=job.refusals.hosts(),
             )
         report, blobs = Text.of(verdict.report())
         fence = verdict.place.fence() if verdict.place else None

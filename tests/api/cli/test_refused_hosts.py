@@ -60,10 +60,17 @@ def test_refused_hosts_are_in_the_turn_in_show_and_in_doctor(
         ("agent.example", 8080, "not_listed"),
     }
     events = [json.loads(line) for line in hansard("events", "latest", "--json").out.splitlines()]
-    by_agent = [
-        event["data"] for event in events if event["data"].get("agent") == "Zoe" and "refusedHosts" in event["data"]
-    ]
-    assert by_agent[0]["refusedHosts"] == [{"host": "agent.example", "port": 8080, "reason": "not_listed", "count": 1}]
+    hosts = {
+        event["data"]["role"]: [each["host"] for each in event["data"]["refusedHosts"]]
+        for event in events
+        if "refusedHosts" in event["data"]
+    }
+    assert hosts == {
+        "setup": ["setup.example", "validation.example"],
+        "dev": ["agent.example"],
+        "test": ["validation.example", "setup.example"],
+        "reviewer": ["agent.example"],
+    }
     shown = hansard("show", "latest").out
     assert "agent.example:8080: not in the list" in shown
     assert "To allow a host, add it to `network`" in shown
