@@ -46,7 +46,8 @@ def places_of(main: FileLines, others: Collection[FileLines] = ()) -> dict[int, 
     within = _within(main.before, names, [normal(line) for line in main.after])
     places = {line: LinePlace(main.path, number) for line, number in within.items()}
     missing = [line for line in range(len(names)) if line not in places]
-    return places | (_elsewhere(main.before, names, missing, others) if missing else {})
+    here = {normal(line) for line in main.after}
+    return places | (_elsewhere(main.before, names, missing, others, here) if missing else {})
 
 
 def longest_run(places: Mapping[int, LinePlace], first: int, last: int) -> LineRun | None:
@@ -96,15 +97,22 @@ def _anchors(before: Sequence[str], names: Sequence[str], after: Sequence[str]) 
     once = {name: number for number, name in enumerate(after) if new[name] == 1}
     telling = [line for line, name in enumerate(names) if old[name] == 1 and weight(before[line]) >= FAINT]
     matches = {line: once[names[line]] for line in telling if names[line] in once}
-    return (
-        matches if len(telling) == 1 else {line: number for line, number in matches.items() if _is_near(line, matches)}
-    )
+    if len(telling) == 1:
+        return matches
+    return {line: number for line, number in matches.items() if _is_near(line, matches)}
 
 
 def _is_near(line: int, matches: Mapping[int, int]) -> bool:
-    """True if a line that is near it, on the same side, was so before: the same words alone may be somebody else's."""
-    near = (each for each in range(line - NEAR, line + NEAR + 1) if each in matches)
-    return any(0 < (matches[each] - matches[line]) * (1 if each > line else -1) <= NEAR for each in near)
+    """True if the next lines above and below that are found were near it, on the same side, before: the same words
+    alone may be somebody else's."""
+    above = next((each for each in range(line - 1, line - NEAR - 1, -1) if each in matches), None)
+    below = next((each for each in range(line + 1, line + NEAR + 1) if each in matches), None)
+    sides = [
+        0 < (matches[each] - matches[line]) * (1 if each > line else -1) <= NEAR
+        for each in (above, below)
+        if each is not None
+    ]
+    return bool(sides) and all(sides)
 
 
 def _same_around(names: Sequence[str], after: Sequence[str], line: int, number: int) -> bool:
@@ -160,11 +168,17 @@ def _one_each(places: dict[int, int]) -> dict[int, int]:
 
 
 def _elsewhere(
-    before: Sequence[str], names: Sequence[str], missing: Sequence[int], others: Collection[FileLines]
+    before: Sequence[str],
+    names: Sequence[str],
+    missing: Sequence[int],
+    others: Collection[FileLines],
+    here: Collection[str],
 ) -> dict[int, LinePlace]:
-    """The places in files that did not have the line: of distinctive ones, and of those between them."""
+    """The places in files that did not have the line: of distinctive ones whose words are not `here` either, and of
+    those between them."""
     old = Counter(names)
-    sought = {names[line]: line for line in missing if old[names[line]] == 1 and weight(before[line]) >= FAINT}
+    telling = (line for line in missing if old[names[line]] == 1 and weight(before[line]) >= FAINT)
+    sought = {names[line]: line for line in telling if names[line] not in here}
     hits: dict[int, list[LinePlace]] = defaultdict(list)
     after: dict[str, list[str]] = {}
     had = {normal(line) for other in others for line in other.before}
