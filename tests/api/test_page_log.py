@@ -61,7 +61,7 @@ def test_why_page_lists_commands_and_reasons_against_them(client: TestClient) ->
         "✓ Decide possible now" in waits and "– Retry A review in the state waiting_for_decision has no turn" in waits
     )
     korean = words_of(page(client, f"/sessions/{two_iterations(client)}/why?lang=ko"))
-    assert "– 취소 딜리버리 세션은" in korean and "상태에서 취소할 수 없습니다." in korean
+    assert "– 취소 구현 작업 세션은" in korean and "상태에서 취소할 수 없습니다." in korean
 
 
 def test_the_record_of_a_session_can_be_checked_on_its_page(client: TestClient) -> None:

@@ -107,7 +107,7 @@ def test_json_errors_are_entirely_korean(text: str) -> None:
     [
         (Sentence("session_not_found", id="nope"), "'nope' 세션이 없습니다."),
         (Sentence("cannot_be_reset", kind="delivery", status="running", state="planning"),
-         "딜리버리 세션은 실행 중 (계획) 상태에서 리셋할 수 없습니다."),
+         "구현 작업 세션은 실행 중 (계획) 상태에서 리셋할 수 없습니다."),
         (Sentence("cannot_be_continued", kind="orchestration", status="done", state="done",
                   after=[Sentence("nothing_allowed_now")]),
          "오케스트레이션 세션은 완료 상태에서 계속할 수 없습니다. 지금은 가능한 작업이 없습니다."),
@@ -128,7 +128,7 @@ def test_a_problem_of_the_wire_is_worded_by_its_code() -> None:
     text = orjson.loads(document(of(refused)))
     assert (text["code"], text["params"]["kind"]) == ("cannot_be_reset", "delivery")
     assert told_in(KOREAN, text)["detail"] == (
-        "딜리버리 세션은 실행 중 (계획) 상태에서 리셋할 수 없습니다. 지금 가능한 작업: 예산 추가, 취소."
+        "구현 작업 세션은 실행 중 (계획) 상태에서 리셋할 수 없습니다. 지금 가능한 작업: 예산 추가, 취소."
     )
     assert told_in(KOREAN, {"detail": "Somebody else's words."})["detail"] == "Somebody else's words."
 
@@ -178,7 +178,7 @@ def test_a_command_that_is_refused_says_so_in_korean(client: TestClient) -> None
     page = post(client, f"/sessions/{session_id}?lang=ko", **fields)
     script = post(client, f"/sessions/{session_id}?lang=ko", SCRIPT, **fields)
     expected = (
-        "처리하지 못했습니다: 딜리버리 세션은 실행 중 (계획) 상태에서 계속할 수 없습니다. "
+        "처리하지 못했습니다: 구현 작업 세션은 실행 중 (계획) 상태에서 계속할 수 없습니다. "
         "지금 가능한 작업: 취소, 예산 추가, 수정 요청."
     )
     assert (page.status_code, script.status_code) == (409, 409)
