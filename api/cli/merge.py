@@ -17,6 +17,7 @@ from api.cli.repository import (
     apart,
     branch_of,
     head_of,
+    is_behind,
     is_related,
     merged_tree,
     moved_branch,
@@ -141,7 +142,11 @@ def _note_status(result: Result) -> None:
             "{branch} was changed after the session. These are the session's own changes;"
             " for the branch: git merge {branch}"
         )
-        say(sentence(moved, branch=branch))
+        behind = (
+            "{branch} holds what passed before. These are the newer changes, too, which have not passed;"
+            " without them: git merge {branch}"
+        )
+        say(sentence(behind if status not in _FINISHED and is_behind(result) else moved, branch=branch))
 
 
 def _message(result: Result, title: str, commit: str) -> str:

@@ -140,6 +140,16 @@ def moved_branch(result: Result) -> str | None:
     return branch if tip.strip() not in ("", result.changes["head"]) else None
 
 
+def is_behind(result: Result) -> bool:
+    """True if the session's branch is at an earlier commit of the session: what followed has not passed yet."""
+    if result.commit is None:
+        return False
+    branch = f"refs/heads/{result.changes['branch']}"
+    tip = run_git(result.top, "rev-parse", "--verify", "--quiet", branch, codes=(0, 1, 128)).stdout.strip()
+    answer = run_git(result.top, "merge-base", "--is-ancestor", tip, result.commit, codes=(0, 1, 128))
+    return bool(tip) and tip != result.commit and answer.returncode == 0
+
+
 def is_related(top: Path, commit: str) -> bool:
     """True if the checkout and the commit have a common beginning."""
     return bool(run_git(top, "merge-base", "HEAD", commit, codes=(0, 1, 128)).stdout.strip())

@@ -49,6 +49,19 @@ def test_files_are_marked_as_not_named_only_where_some_were_named(
     assert "not named" not in hansard("changes", "latest", "--stat").out
 
 
+def test_a_branch_that_is_behind_a_failed_revision_was_changed_by_nobody(
+    hansard: Hansard, scenario: Callable[..., str], tmp_path: Path
+) -> None:
+    repository(tmp_path / "here")
+    replies = [{"text": "Wrote it.", "files": {"b.txt": f"{word}\n"}} for word in ("good", "bad", "worse")]
+    check = ("--validate", "grep -qx good b.txt", "--scenario", scenario({"dev": replies}))
+    assert hansard("run", "-t", "Write", *check).code == 0
+    assert hansard("revise", "latest", "-m", "Write it otherwise", "--wait").code != 0
+    said = hansard("merge", "latest").err
+    assert "holds what passed before" in said
+    assert "was changed after the session" not in said
+
+
 def test_a_terminal_shows_changes_in_colours_through_a_pager_with_options(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
