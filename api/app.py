@@ -7,6 +7,7 @@ from starlette.applications import Starlette
 from api import openapi
 from api.actions.catalogue import ACTIONS
 from api.actions.conversation import receive_message
+from api.actions.fork import fork_session
 from api.actions.start import start_session
 from api.http.application import Endpoint, application, readable, routes
 from api.http.pipeline import ActionHandler
@@ -80,9 +81,8 @@ HOOKS: Final[tuple[Endpoint, ...]] = (Endpoint("/api/forge/webhook", hooks.forge
 """What other programs call without a key."""
 FORMS: Final[tuple[Endpoint, ...]] = (
     Endpoint("/", forms.start, start_session.scope),
-    *readable(
-        ("/decisions", forms.answer), ("/sessions/{id}", forms.command), ("/sessions/{id}/fork", fork_page.fork)
-    ),  # what they name has a scope
+    *readable(("/decisions", forms.answer), ("/sessions/{id}", forms.command)),  # what they name has a scope
+    Endpoint("/sessions/{id}/fork", fork_page.fork, fork_session.scope),
     Endpoint("/chat", chat_page.say_something, receive_message.scope),
     Endpoint("/chat/{origin:path}", chat_page.say_something, receive_message.scope),
     Endpoint("/login", login_page.sign_in, None),

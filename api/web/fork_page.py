@@ -9,7 +9,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from api.actions.fork import fork_session
-from api.http.guards import check_scope
 from api.http.problems import of_field
 from api.http.requests import answer_headers, number, only
 from api.system import System
@@ -64,7 +63,6 @@ def _page(
 async def fork(request: Request) -> Response:
     """POST /sessions/{id}/fork: start it, and show both side by side"""
     only(request, "lang")
-    check_scope(request, fork_session.scope)
     form, say, source = await fields(request), language_of(request), request.path_params["id"]
     if unknown := [name[:40] for name in form if not _FIELD.fullmatch(name)]:
         raise of_field(unknown[0], Sentence("unknown_field"), status=400)

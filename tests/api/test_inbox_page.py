@@ -15,7 +15,8 @@ def waiting(html: str) -> list[str]:
 
 
 def commands(html: str) -> list[tuple[str | None, str | None]]:
-    return [(form.get("data-command"), form.get("data-bound")) for form in Seen(html).all("form")]
+    forms = Seen(html).all("form")
+    return [(form["data-command"], form.get("data-bound")) for form in forms if "data-command" in form]
 
 
 def test_oldest_decision_comes_first_with_choices_and_reason(client: TestClient) -> None:

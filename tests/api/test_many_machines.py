@@ -121,7 +121,7 @@ def test_a_fork_begins_on_a_machine_that_never_had_its_source(url: str, tmp_path
         at = next(each["version"] for each in versions if each["data"].get("turnId") == answer["turnId"])
     shutil.rmtree(tmp_path / "one")
     with machine(tmp_path, "two", url) as two:
-        forked = two.post(f"/api/sessions/{source}/fork", json={"atVersion": at + 2})
+        forked = two.post(f"/api/sessions/{source}/fork", json={"atVersion": at + 2, "snap": True})
         assert forked.status_code in (201, 202), forked.text
         value = result(two, forked.json()["sessionId"])
     assert git("-C", repo, "show", f"{value['branch']}:src/login.py") == LOGIN.encode()
@@ -198,7 +198,7 @@ def test_commits_of_ended_sessions_leave_the_database_by_clean_and_by_redact(
         clean(days=0, json=True, database=url)
         assert json.loads(capsys.readouterr().out)["databaseBytes"] > 0
         assert packs(url) == {(session_id, "kept"): 0}
-        fork = one.post(f"/api/sessions/{session_id}/fork", json={"atVersion": at + 2}).json()["sessionId"]
+        fork = one.post(f"/api/sessions/{session_id}/fork", json={"atVersion": at + 2, "snap": True}).json()["sessionId"]
         value = result(one, fork)
         assert git("-C", repo, "show", f"{value['branch']}:src/login.py") == LOGIN.encode()
         assert packs(url)[fork, "git"] >= 1

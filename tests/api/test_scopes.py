@@ -191,7 +191,11 @@ def test_pages_show_no_form_that_the_key_may_not_send(tmp_path: Path, keys: Path
         composers = [
             'id="say"' in client.get("/chat", headers=BROWSER | of(scope)).text for scope in ("read", "operate")
         ]
+        forking = [
+            "data-otherwise" in client.get(f"/sessions/{name}/fork", headers=BROWSER | of(scope)).text
+            for scope in ("read", "operate")
+        ]
     assert shown["read"] == set()
-    assert shown["operate"] == {"fork", "cancel", *START}
+    assert shown["operate"] == {"cancel", *START}
     assert shown["decide"] == {"decision", *shown["operate"]}
-    assert composers == [False, True]
+    assert composers == forking == [False, True]
