@@ -85,6 +85,23 @@ def test_by_default_nobody_is_asked_before_a_person_says_so(client: TestClient) 
     assert begun["mode"] == "stop"
 
 
+def test_a_form_that_is_sent_twice_forks_once(client: TestClient) -> None:
+    source = two_iterations(client)
+    fields = fields_of(client, f"/sessions/{source}/fork?at=9")
+    fork = sent(client, source, fields)
+    assert sent(client, source, fields) == fork
+    [begun] = only(events(client, fork), "session.forked")
+    assert (begun["source"], begun["sourceVersion"]) == (source, int(fields["at"]))
+
+
+def test_a_position_that_is_not_there_cannot_be_forked(client: TestClient) -> None:
+    source = two_iterations(client)
+    fields = fields_of(client, f"/sessions/{source}/fork") | {"at": "9999"}
+    answer = client.post(f"/sessions/{source}/fork", data=fields, headers=BROWSER, follow_redirects=False)
+    assert answer.status_code == 404
+    assert f"There is no version 9999 of {source}." in words_of(answer.text)
+
+
 def test_a_refused_fork_keeps_what_was_typed(client: TestClient) -> None:
     source = two_iterations(client)
     at = asked(events(client, source), "dev")

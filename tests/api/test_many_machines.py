@@ -198,7 +198,9 @@ def test_commits_of_ended_sessions_leave_the_database_by_clean_and_by_redact(
         clean(days=0, json=True, database=url)
         assert json.loads(capsys.readouterr().out)["databaseBytes"] > 0
         assert packs(url) == {(session_id, "kept"): 0}
-        fork = one.post(f"/api/sessions/{session_id}/fork", json={"atVersion": at + 2, "snap": True}).json()["sessionId"]
+        fork = one.post(f"/api/sessions/{session_id}/fork", json={"atVersion": at + 2, "snap": True}).json()[
+            "sessionId"
+        ]
         value = result(one, fork)
         assert git("-C", repo, "show", f"{value['branch']}:src/login.py") == LOGIN.encode()
         assert packs(url)[fork, "git"] >= 1

@@ -20,7 +20,6 @@ from tests.api.scenes import (
     exhausted,
     failed,
     reached,
-    two_iterations,
     under_review,
     waiting_debate,
     waiting_review,
@@ -304,23 +303,6 @@ def test_errors_of_an_extension_are_at_their_fields(client: TestClient) -> None:
     assert "give at least one of addIterations" in refused(nothing, 422).text
     done(send(client, form(nothing.text, "budget"), addIterations="1"))
     assert len(only(events(client, session_id), "delivery.budget_extended")) == 1
-
-
-def test_a_session_is_forked_from_a_position_once(client: TestClient) -> None:
-    source = two_iterations(client)
-    page_form = form(of_session(client, source, "?at=9"), "fork")
-    fork = done(send(client, page_form))
-    assert done(send(client, page_form)) == fork
-    [forked] = only(events(client, fork.rpartition("/")[2]), "session.forked")
-    assert (forked["source"], forked["sourceVersion"] >= 9) == (source, True)
-
-
-def test_a_position_that_is_not_there_cannot_be_forked(client: TestClient) -> None:
-    source = two_iterations(client)
-    page_form = form(of_session(client, source, "?at=9"), "fork")
-    answer = send(client, page_form, atVersion="9999")
-    assert f"There is no version 9999 of {source}." in refused(answer, 404).text
-    assert form(answer.text, "fork").action == f"/sessions/{source}?at=9"
 
 
 # -- bound to the shown version ----------------------------------------------------------------------------------------

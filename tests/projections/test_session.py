@@ -31,6 +31,7 @@ def test_a_running_delivery() -> None:
         "parent": None,
         "children": [],
         "forkedFrom": None,
+        "forkedAt": None,
         "owner": None,
         "repository": None,
         "held": False,

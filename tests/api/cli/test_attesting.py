@@ -133,7 +133,7 @@ def oddly_named(hansard: Hansard, here: Path, tmp_path: Path) -> str:
 
 
 def test_names_that_git_allows_are_printed_on_a_line_each(hansard: Hansard, oddly_named: str) -> None:
-    names = [line.split("  ")[-2] for line in hansard("changes", "latest", "--stat").out.splitlines()]
+    names = [line.split("  ")[-1] for line in hansard("changes", "latest", "--stat").out.splitlines()]
     assert names == ["-notes.txt", "a⟦U+000A⟧⟦U+001B⟧b.txt", "\N{REPLACEMENT CHARACTER}.txt"]
     assert "a⟦U+000A⟧⟦U+001B⟧b.txt (" in hansard("show", "latest").out
 
