@@ -206,7 +206,7 @@ def test_the_pages_ask_and_take_the_answer(tmp_path: Path) -> None:
         name = start(client, asks())
         request = question(client, name)
         inbox = Seen(page(client, "/decisions"))
-        [form] = inbox.all("form")
+        [form] = (each for each in inbox.all("form") if "data-command" in each)
         assert form["data-command"] == f"/api/sessions/{name}/permission"
         assert "planner" in inbox.text and "rm -rf build" in inbox.text
         assert "이 세션에서 기억하기" in page(client, "/decisions?lang=ko")

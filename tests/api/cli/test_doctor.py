@@ -202,7 +202,7 @@ def test_nothing_is_missing_here(hansard: Hansard, own_log: Path) -> None:
     marks = {item["name"]: item["mark"] for item in result.json["items"]}
     assert result.code == 0
     assert [name for name, mark in marks.items() if mark == "fail"] == []
-    assert list(marks) == ["Python", "SQLite", "log", "durability", "git", "disk", "clock", "fence", "team"]
+    assert list(marks) == ["Python", "SQLite", "log", "durability", "git", "disk", "clock", "forge", "fence", "team"]
     assert marks["team"] == "warn"
     assert not own_log.parent.exists()
 
