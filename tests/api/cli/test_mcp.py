@@ -185,7 +185,7 @@ def test_an_agent_continues_a_run_forks_it_and_sees_its_turns(tmp_path: Path) ->
             assert (await answer_of(client, "continue", session=session))["sessionId"] == session
             waited = await answer_of(client, "wait", session=session, seconds=30)
             assert (waited["rests"], waited["session"]["status"]) == (True, "done")
-            fork = await answer_of(client, "fork", session=session, atVersion=5)
+            fork = await answer_of(client, "fork", session=session, atVersion=5, snap=True)
             assert fork["sessionId"] != session
             assert "cannot be reset" in await answer_of(client, "reset", session=session)
 
