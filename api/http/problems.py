@@ -57,7 +57,9 @@ PATTERNS = {
     r"^/[^\x00]*$": "path_not_absolute",
     r"^[0-9a-f]{64}$": "not_a_digest",
     r"^[0-9a-f]{7,64}$": "not_a_commit",
+    r"^([0-9a-f]{40}|[0-9a-f]{64})$": "not_a_whole_commit",
     r"^c[0-9]+$": "not_a_comment",
+    r"^[A-Za-z0-9][A-Za-z0-9._:/@+\[\]-]*$": "not_a_model",
     r"^[^\s\x00-\x1f\x7f-\x9f~^:?*\[\\]+$": "not_a_branch",
 }
 """What the patterns of our bodies mean."""

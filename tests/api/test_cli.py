@@ -232,7 +232,7 @@ def test_interrupt_cancels_nothing_and_shows_how_to_continue(
     scenario.write_text('{"replies": {}, "delayMs": 60000}')
     words = ["run", "-t", "x", "-f", "a", "--test", "true", "--fresh", "--scenario", str(scenario)]
     with _started(words, environment, tmp_path) as process:
-        talk = _read_until(process, "Asked planner")
+        talk = _read_until(process, "Started planning")
         process.send_signal(number)
         out, err = process.communicate(timeout=LONGEST)
     session_id = talk.splitlines()[0].removeprefix("Session ")
@@ -254,7 +254,7 @@ def test_background_process_of_a_script_ends_on_request(environment: dict[str, s
         started = _started(words, environment, tmp_path)
         with started as process:
             signal.signal(signal.SIGINT, before)
-            _read_until(process, "Asked planner")
+            _read_until(process, "Started planning")
             process.send_signal(signal.SIGINT)
             process.send_signal(signal.SIGTERM)
             out, err = process.communicate(timeout=LONGEST)

@@ -145,7 +145,7 @@ def test_a_crash(tmp_path: Path) -> None:
     scenario.write_text(json.dumps({"replies": SCRIPT}))
     environment = os.environ | {"HANSARD_DATABASE": str(tmp_path / "log.db"), "LC_ALL": "C.UTF-8"}
     words = ["run", "-t", "The first price is left out", "--test", "python3 -m unittest -q"]
-    shown = re.compile(r"baseline_|Asked dev|[a-z] answered in|unattended|tests_passed|_approved|branch_|succeeded$")
+    shown = re.compile(r"baseline_|Started impl|[a-z] answered in|unattended|tests_passed|_approved|branch_|succeeded$")
 
     def lines_of(output: str) -> list[tuple[str, str]]:
         found = [line for line in output.replace(f"{tmp_path}/", "").splitlines() if shown.search(line)]
@@ -159,7 +159,7 @@ def test_a_crash(tmp_path: Path) -> None:
     before = ""
     for line in first.stderr:
         before += line
-        if "Asked dev" in line:
+        if "Started implementation" in line:
             break
     time.sleep(2)
     first.send_signal(signal.SIGKILL)

@@ -104,8 +104,12 @@ def test_live_and_as_of_its_last_event_a_session_looks_the_same(site: Browsing, 
     session_id = SCENES[kind](server.client)
     last = len(events(server.client, session_id))
     now = panels(site.tab(f"/sessions/{session_id}"))
+    then = panels(site.tab(f"/sessions/{session_id}?at={last}"))
     assert len(now) >= 7
-    assert panels(site.tab(f"/sessions/{session_id}?at={last}")) == now
+    if kind != "delivery":  # what waits runs to now while it is live
+        now.pop("gantt")
+        then.pop("gantt")
+    assert then == now
 
 
 def test_live_list_looks_like_a_reloaded_one(site: Browsing, server: Server) -> None:

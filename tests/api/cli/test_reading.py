@@ -16,11 +16,13 @@ from tests.adapters import audited
 from tests.api.cli.conftest import Hansard, git
 from tests.projections.stage import Stage
 
-WRITES = ("fork", "import", "blame", "attest", "trace")
+WRITES = ("fork", "import", "blame", "attest", "trace", "share")
 """Commands on the past that also write, or need a repository or a result."""
 READING = [found.name for found in COMMANDS if found.group in (READ, PAST) and found.name not in WRITES]
 NEEDED = {
-    **dict.fromkeys(("show", "events", "worklog", "changes", "comments", "replay", "explain"), ("delivery-1",)),
+    **dict.fromkeys(
+        ("show", "events", "worklog", "changes", "comments", "replay", "explain", "cuts", "findings"), ("delivery-1",)
+    ),
     "diff": ("delivery-1", "delivery-1"),
     "prove": ("delivery-1", "1"),
     "lab": ("--profile", "seed"),
