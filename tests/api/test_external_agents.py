@@ -288,10 +288,11 @@ def test_fork_reuses_answers_before_it_waits_for_a_worker(client: TestClient) ->
     ended(client, session_id)
     history = events(client, session_id)
     version = next(event["version"] for event in history if event["type"] == "delivery.session_started")
-    again = client.post(f"/api/sessions/{session_id}/fork", json={"atVersion": version}).json()["sessionId"]
+    forked = client.post(f"/api/sessions/{session_id}/fork", json={"atVersion": version, "snap": True})
+    again = forked.json()["sessionId"]
     assert ended(client, again)["status"] == "success"
     nothing(client)
-    budget = {"substitute": {"answer": {"text": "another plan"}}, "atVersion": version}
+    budget = {"substitute": {"answer": {"text": "another plan"}}, "atVersion": version, "snap": True}
     other = client.post(f"/api/sessions/{session_id}/fork", json=budget).json()["sessionId"]
     turn = claim(client)
     assert (turn["sessionId"], turn["role"]) == (other, "dev")

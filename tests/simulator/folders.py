@@ -7,6 +7,7 @@ from pathlib import Path
 from adapters.workspace.creation import Earlier
 from adapters.workspace.quarantine import Check
 from adapters.workspace.reusing import Resting
+from adapters.workspace.reviewed import ReviewedPatch
 from domain.session.workspace import ChangedFile, WorkspaceChanges
 
 Files = dict[str, bytes]
@@ -117,6 +118,7 @@ class MemoryWorkspaces:
         earlier: Callable[[], Earlier | None] = lambda: None,
         *,
         filters: bool = False,
+        reviewed: ReviewedPatch | None = None,
     ) -> MemoryWorkspace:
         return self.made.setdefault(session_id, MemoryWorkspace(ROOT / session_id))
 
