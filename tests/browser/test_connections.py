@@ -92,7 +92,7 @@ def test_after_a_restart_of_the_server_a_page_has_lost_nothing(browser: Browser,
 
 
 def test_ended_session_closes_its_stream(site: Browsing, server: Server) -> None:
-    session_id = start(server.client, delivery({"planner": [{"text": "A plan.", "delayMs": 500}]}))
+    session_id = start(server.client, delivery({"planner": [{"text": "A plan.", "delayMs": 4_000}]}))
     page = site.tab(f"/sessions/{session_id}")
     live(page)
     ended(server.client, session_id)

@@ -23,7 +23,7 @@ def state_of(files: Files, parent: str | None) -> str:
 class MemoryWorkspace:
     """The folders and recorded states of one session."""
 
-    repository = source = in_place = branch = git_settings = None
+    repository = source = in_place = branch = git_settings = reviewed_on = None
     dirty, prefix = False, ""
 
     def __init__(self, home: Path) -> None:

@@ -54,7 +54,7 @@ def state(folder: Path) -> tuple[str, str, str]:
 # -- the command line ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["apply", "merge", "pr"])
+@pytest.mark.parametrize("command", ["apply", "merge"])
 def test_a_bare_repository_has_no_checkout(
     hansard: Hansard, here: Path, delivered: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
