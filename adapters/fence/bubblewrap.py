@@ -20,7 +20,7 @@ from adapters.fence.port import DOOR, FEED, Confined, Gap, Grant, Level, packed
 from domain.values.sentences import Sentence
 
 if TYPE_CHECKING:
-    from adapters.fence.network.allowed import Allowed
+    from adapters.fence.network.allow_list import Allowed
 
 PRIVATE: Final = ("/tmp", "/var/tmp", "/run", "/dev/shm")  # noqa: S108 - inside they are empty folders of its own
 PRIVATE_BYTES: Final = 1 << 30

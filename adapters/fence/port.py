@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 from adapters.fence.folders import inside
 
 if TYPE_CHECKING:  # short commands load this module, but nothing of what a list of hosts needs
-    from adapters.fence.network.allowed import Allowed
+    from adapters.fence.network.allow_list import Allowed
     from domain.values.network import RefusedHost
 
 Level = Literal["bwrap", "landlock", "none"]

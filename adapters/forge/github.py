@@ -1,4 +1,7 @@
-"""GitHub, and GitHub Enterprise, by REST (version 2022-11-28)."""
+"""GitHub, and GitHub Enterprise, by REST (version 2022-11-28).
+
+One class for the port and the documents that it reads: split, a request and its answer would stand in two files.
+"""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,7 @@
-"""GitLab, gitlab.com or self-hosted, by REST (v4)."""
+"""GitLab, gitlab.com or self-hosted, by REST (v4).
+
+One class for the port and the documents that it reads: split, a request and its answer would stand in two files.
+"""
 
 import re
 from collections.abc import Mapping

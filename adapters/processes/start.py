@@ -22,7 +22,7 @@ from adapters.processes.sweep import leaders, spawning
 from domain.values.sentences import Sentence, sentence_of
 
 if TYPE_CHECKING:
-    from adapters.fence.network.allowed import Allowed
+    from adapters.fence.network.allow_list import Allowed
     from adapters.fence.network.gateway import Door
 
 P = TypeVar("P")

@@ -8,7 +8,7 @@ from adapters.agents.presets.catalogue import instruction_names
 from adapters.turns.conversation import last_result
 from adapters.turns.job import Job, Load
 from adapters.workspace import Workspace, Workspaces
-from adapters.workspace.reviewed import ReviewedPatch
+from adapters.workspace.reviewed_diff import ReviewedPatch
 from domain.checks.instruction_files import is_instruction
 from domain.delivery.state import Delivery
 from domain.values.base import HansardError

@@ -27,7 +27,7 @@ from adapters.workspace.person import WHOLE_INDEX, copy_index
 from adapters.workspace.recording_rules import RecordingRules, persons_rules, tool_folders
 from adapters.workspace.references import branch_of, pack, shown, take, visible_references, work_branch
 from adapters.workspace.repository import Index, Repository
-from adapters.workspace.reviewed import ReviewedPatch, add_reviewed, uncommitted
+from adapters.workspace.reviewed_diff import ReviewedPatch, add_reviewed, uncommitted
 from adapters.workspace.twins import REPLACED, Show, give_twins, twin_of
 from domain.values.sentences import Sentence
 

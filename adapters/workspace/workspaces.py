@@ -17,7 +17,7 @@ from adapters.workspace.folders import bytes_in, delete, existing_folder, is_rea
 from adapters.workspace.git import Lasting, WorkspaceError, in_a_sentence
 from adapters.workspace.leftovers import mark_of
 from adapters.workspace.packing import SharedRepository
-from adapters.workspace.reviewed import ReviewedPatch
+from adapters.workspace.reviewed_diff import ReviewedPatch
 from adapters.workspace.suitable import Room, check
 from adapters.workspace.twins import Show
 from adapters.workspace.workspace import SLOT, Workspace

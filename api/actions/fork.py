@@ -12,7 +12,7 @@ from api.actions.bodies import Body, Short
 from api.actions.budget import MoreBudget
 from api.actions.call import ActionCall, Intent
 from api.actions.declaration import FormOf, Tool, action
-from api.actions.recasting import moved_requests, recasting
+from api.actions.recast import moved_requests, recasting
 from api.actions.start_commands import new_id
 from domain.convergence.profiles import named
 from domain.delivery.commands import ExtendBudget

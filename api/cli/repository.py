@@ -13,7 +13,7 @@ from adapters.workspace import Workspaces
 from adapters.workspace.git import WorkspaceError
 from adapters.workspace.move import InTheWay
 from adapters.workspace.person import GitRefused, Interrupted, PersonsGit
-from adapters.workspace.replaced import ReplacedChanges, replaced_changes
+from adapters.workspace.replacement import ReplacedChanges, replaced_changes
 from api.cli import exits
 from api.cli.client import Api, path_of, resolve_to_change
 from api.cli.exits import Failed, in_words, words_of

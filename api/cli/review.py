@@ -62,7 +62,7 @@ async def changes(folder: Path, *, base: str | None) -> RepositoryChanges | None
 
 async def _reviewed(top: Path) -> Json | None:
     from adapters.workspace.git import WorkspaceError
-    from adapters.workspace.reviewed import uncommitted
+    from adapters.workspace.reviewed_diff import uncommitted
 
     try:
         patch = await asyncio.to_thread(uncommitted, top)

@@ -56,7 +56,7 @@ def share(
     from adapters.proof import checkpoints
     from adapters.turns.result.secrets import secrets_of
     from api.cli.options import Where
-    from api.share.collecting import SharingRules, collected
+    from api.share.collection import SharingRules, collected
     from api.share.page import rendered_file
     from domain.values.words import of_environment
 
@@ -133,7 +133,7 @@ def _write(path: Path, html: str) -> None:
 
 def check_shared(path: Path, key: str | None) -> int:
     """Say whether a shared file is as it was written: every fault, one a line."""
-    from api.share.checking import checked
+    from api.share.check import checked
 
     try:
         content = path.read_bytes()

@@ -215,10 +215,10 @@ def _picks(
         recent = overview.page(db, limit=RECENT).items
         kin = [item for one in family if (item := overview.item(db, str(one["id"])))]
         shown = [item for one in sides if one and (item := overview.item(db, one.id))]
-    seen: set[str] = set()
+    family_of = {item.id: item for item in (*shown, *kin)}
+    others = [item for item in recent if item.id not in family_of]
     groups = []
-    for name, members in (("kin", [*shown, *kin]), ("recent", recent)):
-        fresh = [item for item in members if not (item.id in seen or seen.add(item.id))]  # type: ignore[func-returns-value]
+    for name, fresh in (("kin", list(family_of.values())), ("recent", others)):
         groups.append(
             {"name": name, "items": [{"id": item.id, "title": cut(item.title or item.id, 60)} for item in fresh]}
         )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from domain.findings.matching import Match, Spot
+from domain.findings.match import Match, Spot
 from domain.findings.moments import FoundReport
 from domain.findings.wording import Features, FindingWeight
 

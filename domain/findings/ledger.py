@@ -8,7 +8,7 @@ from typing import Final, Literal
 from domain.findings.advice import Advice, LookReports, LookStep, advice_on
 from domain.findings.finding import FactAt, FindingAct, FindingOrigin, LedgerFinding, LifeEvent
 from domain.findings.line_history import ChangedFiles, LineHistory, grouped
-from domain.findings.matching import NOWHERE, SAME, FindingIndex, Likeness, Match, Spot, matched
+from domain.findings.match import NOWHERE, SAME, FindingIndex, Likeness, Match, Spot, matched
 from domain.findings.moments import Dispute, FoundReport, LookTaken, Moment, WorkChange
 from domain.findings.wording import Features, features_of
 from domain.provenance.distinction import FAINT, weight

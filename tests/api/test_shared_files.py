@@ -11,8 +11,8 @@ from starlette.testclient import TestClient
 
 from adapters.references import NO_SECRETS, Secrets
 from adapters.store.location import reading
-from api.share.checking import checked
-from api.share.collecting import SharingRules, collected
+from api.share.check import checked
+from api.share.collection import SharingRules, collected
 from api.share.page import END, START, rendered_file
 from api.share.shared_record import SharedRecord
 from tests.api.scenes import SCENES, two_iterations

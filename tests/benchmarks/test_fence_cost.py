@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adapters.fence.bubblewrap import Bubblewrap, bubblewrap_works
-from adapters.fence.network.allowed import Allowed
+from adapters.fence.network.allow_list import Allowed
 from adapters.fence.port import Fence, Grant, Unfenced
 from adapters.processes.environment import clean_environment
 from adapters.processes.limits import SystemLimits

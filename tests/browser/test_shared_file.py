@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from adapters.references import NO_SECRETS
-from api.share.collecting import SharingRules, collected
+from api.share.collection import SharingRules, collected
 from api.share.page import rendered_file
 from tests.api.scenes import two_iterations
 from tests.api.server import Server

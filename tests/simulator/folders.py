@@ -7,7 +7,7 @@ from pathlib import Path
 from adapters.workspace.creation import Earlier
 from adapters.workspace.quarantine import Check
 from adapters.workspace.reusing import Resting
-from adapters.workspace.reviewed import ReviewedPatch
+from adapters.workspace.reviewed_diff import ReviewedPatch
 from domain.session.workspace import ChangedFile, WorkspaceChanges
 
 Files = dict[str, bytes]

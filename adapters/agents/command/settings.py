@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from adapters.agents.failures import Rule, pattern
 from adapters.agents.streams import Stream
-from adapters.fence.network.allowed import Allowed
+from adapters.fence.network.allow_list import Allowed
 from adapters.fence.network.upstream import upstream_of
 from adapters.fence.port import Grant, Level
 from adapters.references import REFERENCES

@@ -16,7 +16,7 @@ import threading
 from functools import cache, partial
 from typing import Final
 
-from adapters.fence.network.allowed import Allowed
+from adapters.fence.network.allow_list import Allowed
 from adapters.fence.network.proxy import Proxy
 from adapters.fence.network.requests import MOST_BYTES
 

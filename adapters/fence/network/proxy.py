@@ -10,7 +10,7 @@ from collections.abc import Coroutine
 from typing import Any, Final
 
 from adapters.fence.network.addresses import Address, address
-from adapters.fence.network.allowed import Allowed, NotAllowed
+from adapters.fence.network.allow_list import Allowed, NotAllowed
 from adapters.fence.network.requests import NoRequest, Request, request
 from adapters.fence.network.upstream import UpperProxy
 from domain.values.network import RefusalReason

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from adapters.agents.activity import Activity
-from adapters.fence.network.allowed import Allowed
+from adapters.fence.network.allow_list import Allowed
 from adapters.fence.network.upstream import upstream_of
 from adapters.fence.toolchains import is_linked
 from adapters.files import is_empty

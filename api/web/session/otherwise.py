@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from adapters.store.texts import whole
-from api.actions.recasting import members_for
+from api.actions.recast import members_for
 from api.system import System
 from api.web.model import money
 from api.web.plain_text import cut

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.fence.bubblewrap import Bubblewrap, bubblewrap_works
-from adapters.fence.network.allowed import Allowed
+from adapters.fence.network.allow_list import Allowed
 from adapters.fence.port import Grant
 from adapters.processes.limits import SystemLimits
 from adapters.processes.program import run

@@ -5,7 +5,7 @@ from ipaddress import ip_address
 import pytest
 
 from adapters.fence.network.addresses import Address, is_public, literal
-from adapters.fence.network.allowed import Allowed, NotAllowed
+from adapters.fence.network.allow_list import Allowed, NotAllowed
 from adapters.fence.network.refusals import Refusals
 from adapters.fence.network.upstream import UpperProxy, upstream_of
 from domain.values.network import MOST_REFUSED, RefusedHost, entries, entry, merged

@@ -10,7 +10,7 @@ from adapters.agents.presets.catalogue import preset
 from adapters.agents.tables import BadTeam
 from adapters.agents.team import load
 from adapters.fence import choice
-from adapters.fence.network.allowed import Allowed
+from adapters.fence.network.allow_list import Allowed
 from adapters.fence.port import Grant
 from adapters.project import BadProject, parse
 from domain.values.network import entries

@@ -14,7 +14,7 @@ import pytest
 
 from adapters.fence.bubblewrap import Bubblewrap, bubblewrap_works
 from adapters.fence.network.addresses import is_own
-from adapters.fence.network.allowed import Allowed
+from adapters.fence.network.allow_list import Allowed
 from adapters.fence.network.upstream import upstream_of
 from adapters.fence.port import Grant
 from adapters.processes.environment import clean_environment
