@@ -51,7 +51,8 @@ if TYPE_CHECKING:
     from api.node.access import Logins, SharedKeys
     from api.node.checkpointer import Checkpointer
     from api.node.notifier import Notifier
-    from api.node.pull_requests import Around, PullRequestFollower
+    from api.node.pull_request_follower import PullRequestFollower
+    from api.node.pull_requests import Around
     from api.node.session_answers import AnswerKeeper
     from api.node.telemetry import Telemetry
     from domain.session.record import Recorded
@@ -296,7 +297,7 @@ class System(Core):
 
     def _pull_requests(self) -> "PullRequestFollower | None":
         """The follower of pull requests; None where the settings of the forge cannot be used, which is said."""
-        from api.node.pull_requests import PullRequestFollower
+        from api.node.pull_request_follower import PullRequestFollower
 
         work_with = self.around_forges()
         return PullRequestFollower(work_with, self._open_pull_requests) if work_with is not None else None
