@@ -66,6 +66,7 @@ _PHRASES: Final[Mapping[str, str]] = {
     RESET_DONE: "outcome.reset",
     "success": "outcome.success",
     "cancelled": "outcome.cancelled",
+    "failed_no_progress": "outcome.no_progress",
 }
 """The default summary."""
 _UNCHANGED: Final = "Nothing was changed."
