@@ -24,7 +24,7 @@ from adapters.workspace.git import AUTHOR, SECONDS, WorkspaceError, git, in_thei
 from adapters.workspace.inert import inert_git
 from adapters.workspace.merges import merge
 from adapters.workspace.person import WHOLE_INDEX, copy_index
-from adapters.workspace.recording_rules import RecordingRules, persons_rules, tool_folders
+from adapters.workspace.recording_rules import RecordingRules, persons_rules, special_folders
 from adapters.workspace.references import branch_of, pack, shown, take, visible_references, work_branch
 from adapters.workspace.repository import Index, Repository
 from adapters.workspace.reviewed_diff import ReviewedPatch, add_reviewed, uncommitted
@@ -108,7 +108,7 @@ def create(
             twin = show(repository, str(facts["start"]), facts["conversion"], place.top, place.bare)
             facts |= {"filters": True, "twin": twin}
         if place is not None:
-            facts["tool_folders"] = tool_folders(repository, facts["start"])
+            facts["tool_folders"], facts["submodules"] = special_folders(repository, facts["start"])
             _exclude(repository, facts)
         repository.write("hansard.json", json.dumps(facts))
         settle(repository.path, home / "repo.git")

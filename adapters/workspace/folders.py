@@ -9,9 +9,14 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Final, NamedTuple
 
 from adapters.workspace.git import WorkspaceError
 from domain.values.sentences import Sentence
+
+_LONGEST_PATH: Final = 4096
+"""Bytes of a path that the system does not open."""
+_LONGEST_NAME: Final = 256
 
 
 def plain_files(tree: Path, paths: Iterable[bytes]) -> Iterator[bytes]:
@@ -60,19 +65,37 @@ def tame(folder: Path) -> None:
             _tame_one(path, mode)
 
 
-def open_up(folder: Path) -> None:
-    """The same for folders only, in a fraction of the time; whether files are readable is not checked."""
+class OddPlaces(NamedTuple):
+    """What git passes over in a folder, as paths from there: what repositories inside are kept in, and what is too deep
+    for the system to open, of folders only the first."""
+
+    repositories: tuple[str, ...] = ()
+    too_deep: tuple[str, ...] = ()
+
+
+def open_up(folder: Path) -> OddPlaces:
+    """The same for folders only, in a fraction of the time; whether files are readable is not checked. Returns what git
+    will pass over."""
     folder.chmod(stat.S_IMODE(_mode(folder)) | stat.S_IRWXU)
-    todo = [os.fspath(folder)]
+    top = os.fspath(folder)
+    todo, repositories, too_deep = [top], list[str](), list[str]()
     while todo:
-        with suppress(OSError), os.scandir(todo.pop()) as entries:  # gone, or not ours
+        here = todo.pop()
+        nearly = len(os.fsencode(here)) + _LONGEST_NAME >= _LONGEST_PATH
+        with suppress(OSError), os.scandir(here) as entries:  # gone, or not ours
             for entry in entries:
+                if nearly and len(os.fsencode(entry.path)) >= _LONGEST_PATH:
+                    too_deep.append(os.path.relpath(entry.path, top))
+                    continue
+                if entry.name == ".git" and here != top:
+                    repositories.append(os.path.relpath(entry.path, top))
                 if entry.is_file(follow_symlinks=False) or entry.is_symlink():
                     continue
                 mode = _mode(entry.path)
                 if stat.S_ISDIR(mode):
                     todo.append(entry.path)
                 _tame_one(entry.path, mode)
+    return OddPlaces(tuple(repositories), tuple(too_deep))
 
 
 def make_readable(tree: Path, paths: Iterable[bytes]) -> None:

@@ -73,15 +73,16 @@ def _top(path: str, names: Collection[str]) -> str:
     return path
 
 
-def tidy(index: Index, tree: Path, original: Trusted) -> None:
+def tidy(index: Index, tree: Path, original: Trusted) -> Collection[str]:
     """Leave what is trusted, as it was. What was changed is deleted, to be made again; if the set-up made it, all of
-    it, and the folder has to be set up again."""
+    it, and the folder has to be set up again. Returns the names that were deleted."""
     gone: Collection[str] = restore(tree, original, index.contents(tree))
     if not set(gone).isdisjoint(original.made):
         mark_of(tree).unlink(missing_ok=True)
         gone = original.names
     if gone:
         index.clean(tree, only=gone)
+    return gone
 
 
 def _files(folder: Path, names: Iterable[str]) -> Iterator[tuple[str, list[int]]]:

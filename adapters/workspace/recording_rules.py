@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from adapters.workspace.git import WorkspaceError, is_of_git, settings_of
 
@@ -36,6 +36,8 @@ _PATTERN: Final = re.compile(r"^#|[\\*?\[\] ]")
 _LITERALLY: Final = r"\\\g<0>"
 _LARGEST: Final = 134_217_728
 """Bytes of an index that is read."""
+_HEAD: Final = 1_000
+"""So many bytes of a path that is too long say whether it is ignored."""
 _WITHHELD: Final = "withheld.json"
 _BASE_RULES: Final = "base-rules"
 
@@ -93,6 +95,11 @@ class RecordingRules:
         ignored = ignored_at(repository, self.base, ours)
         return [path for path in ours if path not in ignored]
 
+    def recorded_below(self, repository: Recorder, paths: Iterable[str]) -> list[str]:
+        """Those of these very long paths that would be recorded, judged by how they begin."""
+        heads = {os.fsencode(path)[:_HEAD].rpartition(b"/")[0] + b"/": path for path in paths}
+        return [heads[head] for head in self.recorded(repository, heads)]
+
     def _outside_tools(self, paths: Iterable[bytes]) -> list[bytes]:
         return [path for path in paths if not self._is_of_a_tool(os.fsdecode(path))]
 
@@ -129,11 +136,25 @@ def _text(file: Path) -> str:
     return ""
 
 
-def tool_folders(repository: Recorder, commit: str) -> list[str]:
-    """The folders of tools in which the commit has files."""
-    folders = repository.run("ls-tree", "-r", "-d", "-z", "--name-only", "--full-tree", f"{commit}^{{tree}}")
-    names = (os.fsdecode(folder) for folder in folders.split(b"\0"))
-    return [name for name in names if name.rpartition("/")[2] in TOOL_FOLDERS]
+class SpecialFolders(NamedTuple):
+    """The folders of tools in which a commit has files, and the places of its submodules."""
+
+    of_tools: list[str]
+    submodules: list[str]
+
+
+def special_folders(repository: Recorder, commit: str) -> SpecialFolders:
+    """The folders of a commit that are treated in their own way."""
+    rows = repository.run("ls-tree", "-r", "-d", "-z", "--full-tree", f"{commit}^{{tree}}").split(b"\0")
+    found = SpecialFolders([], [])
+    for row in filter(None, rows):
+        about, _, path = row.partition(b"\t")
+        name = os.fsdecode(path)
+        if about.startswith(b"160000"):
+            found.submodules.append(name)
+        elif name.rpartition("/")[2] in TOOL_FOLDERS:
+            found.of_tools.append(name)
+    return found
 
 
 def ignored_at(repository: Recorder, commit: str, paths: Iterable[bytes]) -> set[bytes]:

@@ -22,6 +22,8 @@ PATCH_BYTES: Final = 4_194_304
 """A patch is cut here, at the end of a line, with a last line that says so."""
 
 EVERYWHERE: Final = RecordingRules()
+_PASSED_OVER: Final = b"Ignoring path "
+"""What git says of a file that no index can hold."""
 _ASKED: Final = 500
 """As many paths are looked up at once."""
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -181,9 +183,10 @@ class Index:
     repository: Repository
     path: Path
 
-    def record(self, tree: Path, rules: RecordingRules = EVERYWHERE) -> None:
+    def record(self, tree: Path, rules: RecordingRules = EVERYWHERE) -> tuple[str, ...]:
         """Add the files as they are. Never with `git add`, which would run git inside nested repositories. Only files
-        that differ from the last recorded ones are read. `rules` say which new ones are added."""
+        that differ from the last recorded ones are read. `rules` say which new ones are added. Returns those whose
+        names git refuses."""
         with ThreadPoolExecutor(1) as pool:
             changing = pool.submit(self._changed, tree)
             others = self._added(tree, rules)
@@ -195,8 +198,18 @@ class Index:
         if gone:
             self._run("update-index", "-z", "--force-remove", "--stdin", tree=tree, stdin=b"\0".join(gone))
         if paths:
-            options = ["-z", "--add", "--remove", "--replace", "--stdin"]
-            self._run("update-index", *options, tree=tree, stdin=b"\0".join(paths))
+            return self._add(tree, paths)
+        return ()
+
+    def _add(self, tree: Path, paths: Sequence[bytes]) -> tuple[str, ...]:
+        """Add these files, and return those that git passes over because of their names."""
+        words = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
+        env = {"GIT_WORK_TREE": str(tree), "GIT_INDEX_FILE": str(self.path)}
+        done = self.repository.answered(*words, codes=(0,), env=env, cwd=tree, data=b"\0".join(paths))
+        if _PASSED_OVER not in done.stderr:
+            return ()
+        there = set(plain_files(tree, paths))
+        return tuple(os.fsdecode(path) for path in there.difference(self._run("ls-files", "-z").split(b"\0")))
 
     def restore(self, tree: Path, commit: str, *, settled: bool, keep: Iterable[str] | None = None) -> bool:
         """Bring the files to that state; whether they already were. Of the ignored ones all stay, or those to `keep`.

@@ -29,6 +29,7 @@ from adapters.workspace.quarantine import Check, checked
 from adapters.workspace.recording_rules import RecordingRules, withhold
 from adapters.workspace.repository import Index, Repository, trail
 from adapters.workspace.reusing import Resting, take_over
+from adapters.workspace.unrecordable import delete_repositories, empty_submodules, filled, in_submodules, refuse
 from domain.session.workspace import ChangedFile, WorkspaceChanges
 from domain.values.sentences import Sentence
 
@@ -65,6 +66,8 @@ class Workspace:
     """What the person's git converts files by; None in a workspace of an older version."""
     tool_folders: Sequence[str] = ()
     """The folders of tools in which the start has files."""
+    submodules: Sequence[str] = ()
+    """The places of submodules, which are not checked out."""
     filters: bool = False
     """Agents and validation see what the person's checkout shows, and not what git stores."""
     twin: str | None = None
@@ -110,7 +113,8 @@ class Workspace:
         folder = self._checked_out(tree, slot, resting, keep=(*original.names, *linked))
         if original.names:
             with self._git.index(top.name) as index:
-                leftovers.tidy(index, top, original)
+                gone = leftovers.tidy(index, top, original)
+            empty_submodules(top, self.submodules, {*original.names}.difference(gone))
         return folder
 
     @in_a_sentence()
@@ -136,7 +140,7 @@ class Workspace:
         """True if the folder holds a file that no state records, ignored or not."""
         tree = self.tree_of(folder)
         with self._git.index(tree.name) as index:
-            return index.has_unrecorded(tree)
+            return bool(filled(tree, self.submodules)) or index.has_unrecorded(tree)
 
     def _checked_out(
         self, tree: str | None, slot: int, resting: Resting | None, *, keep: Sequence[str] | None = None
@@ -160,7 +164,7 @@ class Workspace:
         self, folder: Path, *, message: str, parent: str | None, author: str = "", check: Check | None = None
     ) -> str:
         """Record the contents of the folder as a commit on `parent`; `parent` itself if nothing changed. If `check`
-        raises, nothing is recorded.
+        raises, nothing is recorded. Raises DoesNotFit where agents have left files that no commit can hold.
 
         Several agents may have changed a folder that is edited in place: there, the parent is the latest snapshot, so
         that each snapshot contains all earlier ones.
@@ -168,7 +172,9 @@ class Workspace:
         tree = self.tree_of(folder)
         record = partial(self._recorded, tree, message=message, author=author, check=check)
         if self.in_place is None:
-            open_up(tree)
+            places = open_up(tree)
+            in_the_way = in_submodules(tree, self.submodules, leftovers.trusted(mark_of(tree)).names)
+            refuse([*self._rules.recorded_below(self._git, places.too_deep), *in_the_way])
             return record(tree.name, parent=parent)
         with trail(self._git.path / "trail") as so_far:
             parent = so_far.latest() or parent or self.start
@@ -317,7 +323,7 @@ class Workspace:
         tree = self.tree_of(folder)
         with self._git.index(SOURCE if self.in_place else tree.name) as index:
             self._git.exclude(leftovers.to_ignore(index, tree))
-            made = () if self.in_place else index.unrecorded(tree)
+            made = () if self.in_place else self._made(index, tree)
         leftovers.trust(mark_of(self._saved_path(folder)), tree, made, made)
 
     @in_a_sentence()
@@ -327,7 +333,11 @@ class Workspace:
             tree = self.tree_of(folder)
             with self._git.index(tree.name) as index:
                 made = leftovers.trusted(mark_of(tree)).made
-                leftovers.trust(mark_of(tree), tree, index.unrecorded(tree), made)
+                leftovers.trust(mark_of(tree), tree, self._made(index, tree), made)
+
+    def _made(self, index: Index, tree: Path) -> tuple[str, ...]:
+        """What no state records."""
+        return (*index.unrecorded(tree), *filled(tree, self.submodules))
 
     def unready(self, folder: Path) -> None:
         """Have the folder set up again."""
@@ -344,8 +354,11 @@ class Workspace:
         self, folder: Path, commit: str, resting: Resting | None = None, keep: Sequence[str] | None = None
     ) -> None:
         if is_real_folder(folder):
-            open_up(folder)
+            places = open_up(folder)
             delete(folder / ".git")
+            if keep is not None:
+                delete_repositories(folder, places.repositories, keep)
+                empty_submodules(folder, self.submodules, keep)
         else:
             delete(folder)
             if not (resting and self.repository and take_over(self.home, folder, self.repository, resting)):
@@ -362,7 +375,9 @@ class Workspace:
         self, tree: Path, name: str, *, message: str, parent: str | None, author: str, check: Check | None
     ) -> str:
         with checked(self._git, parent, check) as (repository, passes), repository.index(name) as index:
-            index.record(tree, self._rules)
+            refused = index.record(tree, self._rules)
+            if self.in_place is None:
+                refuse(refused)
             return passes(repository.follow(index.write_tree(), message=message, parent=parent, author=author))
 
     @property

@@ -51,7 +51,7 @@ def keep(
     secrets: Secrets = NO_SECRETS,
 ) -> Changes:
     """Write the files that an agent sent, and record the state of its folder, if it has one. Raises Unreadable for
-    changes that do not fit, and for those that contain a secret: then nothing is recorded."""
+    changes that do not fit, that contain a secret, or that no commit can hold: then nothing is recorded."""
     file_changes = changes(reply.text) if job.request.role == "dev" else ()
     if folder is None and not file_changes and not reply.files:
         return NOTHING
@@ -63,7 +63,10 @@ def keep(
     before = job.start or workspace.base()
     message = commit_message(job.request, job.session, model)
     check = check_of(secrets)
-    tree = workspace.snapshot(folder, message=message, parent=before, author=job.request.agent, check=check)
+    try:
+        tree = workspace.snapshot(folder, message=message, parent=before, author=job.request.agent, check=check)
+    except DoesNotFit as problem:
+        raise Unreadable(sentence_of(problem)) from None
     return Changes(
         files=workspace.changed_files(before, tree),
         patch=workspace.patch(before, tree),

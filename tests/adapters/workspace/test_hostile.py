@@ -1,13 +1,14 @@
 """What an agent may do to its folder, and what it cannot make us do (rule 7, S14)."""
 
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from adapters.workspace import Workspace, WorkspaceError, Workspaces
+from adapters.workspace import DoesNotFit, Workspace, WorkspaceError, Workspaces
 from tests.adapters.workspace.given import SOURCE, contents, git, plant, write
 
 
@@ -224,10 +225,88 @@ def test_a_working_folder_that_became_a_link_is_not_followed(
         opened.write_files(folder, {"x": "x"})
 
 
-def test_names_that_git_does_not_take_are_passed_over(of_git: Workspace) -> None:
+def test_unusual_names_are_recorded(of_git: Workspace) -> None:
     folder = of_git.checkout(tree=None, slot=0)
-    write(folder, {".GIT/config": "x", "ok": "ok"})
+    names = ("a:b", "back\\slash", "con", "Case", "case", "git~2", "line\nbreak", "trail ", "trail.", "-x", "n" * 255)
+    write(folder, dict.fromkeys(names, "x"))
     os.mkfifo(folder / "pipe")
     (folder / os.fsdecode(b"latin\xe9")).write_text("l")
     state = of_git.snapshot(folder, message="m", parent=of_git.base())
-    assert of_git.changed_files(of_git.base(), state) == ("latin\N{REPLACEMENT CHARACTER}", "ok")
+    assert set(of_git.changed_files(of_git.base(), state)) == {*names, "latin\N{REPLACEMENT CHARACTER}"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["git~1", "a/GIT~1", ".GIT/config", "src/.Git/x", ".git./x", ".git /x", ".git::$INDEX_ALLOCATION/x", "a\nb/git~1"],
+)
+def test_names_that_git_refuses_are_not_passed_over(of_git: Workspace, name: str) -> None:
+    folder = of_git.checkout(tree=None, slot=0)
+    write(folder, {name: "x", "ok": "ok"})
+    with pytest.raises(DoesNotFit, match=re.escape(ascii(name))):
+        of_git.snapshot(folder, message="m", parent=of_git.base())
+    (folder / name).unlink()
+    state = of_git.snapshot(folder, message="m", parent=of_git.base())
+    assert of_git.changed_files(of_git.base(), state) == ("ok",)
+
+
+def test_a_link_in_the_place_of_a_file_of_git_is_not_passed_over(of_git: Workspace) -> None:
+    folder = of_git.checkout(tree=None, slot=0)
+    (folder / ".gitmodules").symlink_to("a.txt")
+    with pytest.raises(DoesNotFit, match=r"\.gitmodules"):
+        of_git.snapshot(folder, message="m", parent=of_git.base())
+
+
+@pytest.mark.parametrize(("top", "refused"), [("deep", True), ("ignored", False)])
+def test_files_that_are_too_deep_are_not_passed_over(
+    workspaces: Workspaces, source: Path, top: str, refused: bool
+) -> None:
+    write(source, {".gitignore": "ignored/\n"})
+    git(source, "commit", "-q", "-a", "-m", "ignored")
+    opened = workspaces.open("s1", source)
+    folder = opened.checkout(tree=None, slot=0)
+    here = os.open(folder, os.O_RDONLY)
+    for name in (top, *["d" * 250] * 16):
+        os.mkdir(name, dir_fd=here)
+        deeper = os.open(name, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = deeper
+    os.close(os.open("f" * 200, os.O_CREAT | os.O_WRONLY, dir_fd=here))
+    os.close(here)
+    if refused:
+        with pytest.raises(DoesNotFit, match=f"'{top}/d"):
+            opened.snapshot(folder, message="m", parent=opened.base())
+    else:
+        assert opened.snapshot(folder, message="m", parent=opened.base()) == opened.base()
+    opened.pristine(tree=None, slot=0)
+    assert not (folder / top).exists()
+
+
+def test_files_in_the_place_of_a_submodule_are_not_passed_over(workspaces: Workspaces, source: Path) -> None:
+    submodule(source)
+    opened = workspaces.open("s1", source)
+    folder = opened.checkout(tree=None, slot=0)
+    write(folder, {"sub/fix.py": "x"})
+    assert opened.has_leftovers(folder)
+    with pytest.raises(DoesNotFit, match=r"sub/fix\.py"):
+        opened.snapshot(folder, message="m", parent=opened.base())
+    opened.pristine(tree=None, slot=0)
+    assert contents(folder / "sub") == {}
+    write(folder, {"sub/made.py": "x"})
+    opened.mark_ready(folder)
+    opened.pristine(tree=None, slot=0)
+    assert contents(folder / "sub") == {"made.py": "x"}
+    assert opened.snapshot(folder, message="m", parent=opened.base()) == opened.base()
+    write(folder, {"sub/more.py": "x"})
+    opened.pristine(tree=None, slot=0)
+    assert contents(folder / "sub") == {"made.py": "x"}
+
+
+def test_validation_does_not_see_what_a_repository_inside_keeps(of_git: Workspace) -> None:
+    folder = of_git.checkout(tree=None, slot=0)
+    write(folder, {"src/.git/secret": "x", "new/x": "x"})
+    git(folder / "new", "init", "-q")
+    state = of_git.snapshot(folder, message="m", parent=of_git.base())
+    folder = of_git.pristine(tree=state, slot=0)
+    assert not (folder / "src/.git").exists()
+    assert not (folder / "new/.git").exists()
+    assert (folder / "new/x").exists()
