@@ -146,15 +146,15 @@ class SpecialFolders(NamedTuple):
 def special_folders(repository: Recorder, commit: str) -> SpecialFolders:
     """The folders of a commit that are treated in their own way."""
     rows = repository.run("ls-tree", "-r", "-d", "-z", "--full-tree", f"{commit}^{{tree}}").split(b"\0")
-    found = SpecialFolders([], [])
+    folders = SpecialFolders([], [])
     for row in filter(None, rows):
         about, _, path = row.partition(b"\t")
         name = os.fsdecode(path)
         if about.startswith(b"160000"):
-            found.submodules.append(name)
+            folders.submodules.append(name)
         elif name.rpartition("/")[2] in TOOL_FOLDERS:
-            found.of_tools.append(name)
-    return found
+            folders.of_tools.append(name)
+    return folders
 
 
 def ignored_at(repository: Recorder, commit: str, paths: Iterable[bytes]) -> set[bytes]:

@@ -28,14 +28,14 @@ def refuse(paths: Collection[str]) -> None:
         raise DoesNotFit(Sentence("files_not_recordable", number=len(paths), paths=shown))
 
 
-def in_submodules(tree: Path, submodules: Sequence[str], known: Collection[str]) -> list[str]:
-    """What lies in the places of submodules that nobody has checked out; `known` are those that the set-up filled."""
-    found = []
+def in_submodules(tree: Path, submodules: Sequence[str], by_set_up: Collection[str]) -> list[str]:
+    """What lies in the places of submodules that nobody has checked out; `by_set_up` are those it filled."""
+    result = []
     for place in submodules:
-        names = [] if place in known else _names_in(tree / place)
+        names = [] if place in by_set_up else _names_in(tree / place)
         if ".git" not in names:
-            found += [posixpath.join(place, name) for name in names]
-    return found
+            result += [posixpath.join(place, name) for name in names]
+    return result
 
 
 def filled(tree: Path, submodules: Sequence[str]) -> tuple[str, ...]:
@@ -54,7 +54,7 @@ def empty_submodules(tree: Path, submodules: Sequence[str], keep: Collection[str
 def delete_repositories(tree: Path, repositories: Sequence[str], keep: Collection[str]) -> None:
     """Delete what git keeps in repositories inside the folder, but not below the paths to `keep`."""
     for path in repositories:
-        if not any(path == kept or path.startswith(f"{kept}/") for kept in keep):
+        if not any(path == name or path.startswith(f"{name}/") for name in keep):
             with suppress(OSError):  # somebody was faster
                 delete(tree / path)
 
