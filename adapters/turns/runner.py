@@ -28,7 +28,8 @@ from adapters.turns.question.permissions import Questions
 from adapters.turns.question.prompt import judged_place, material
 from adapters.turns.question.shown_changes import changes_of
 from adapters.turns.recall import recall
-from adapters.turns.result.changes import base_of, merge, publish
+from adapters.turns.result.changes import base_of, merge
+from adapters.turns.result.publication import publish
 from adapters.turns.result.sharing import Sharing
 from adapters.workspace import Lasting, WorkspaceError, Workspaces
 from adapters.writer.writer import Writer
@@ -169,7 +170,7 @@ class TurnRunner:
             case "land":
                 return await self._commands.land(job)
             case "package":
-                return await asyncio.to_thread(publish, job, self._workspaces, self._fencing.around)
+                return await publish(job, self._workspaces, self._fencing.around, self._commands.check_merged)
             case _:
                 failure = await self._commands.ready(job)
                 return await self._asking.ask(job) if failure is None else failed(job, failure, seconds=0.0)

@@ -193,13 +193,19 @@ def _elsewhere(
 
 
 def _is_sure(text: str, line: int, places: Mapping[int, LinePlace]) -> bool:
-    """One clear line is enough; of two fainter ones, each confirms the other."""
-    place = places[line]
-    near = [
-        places.get(line - 1) == (place.path, place.number - 1),
-        places.get(line + 1) == (place.path, place.number + 1),
-    ]
-    return weight(text) >= CLEAR or any(near)
+    """True if another line has gone to the same file with it: next to it for a faint line, near it for a clear one. A
+    line alone may be somebody else's, however clear it is."""
+    place, most = places[line], NEAR if weight(text) >= CLEAR else 1
+    steps = (step for step in range(-most, most + 1) if step)
+    return any(_is_beside(place, step, places.get(line + step), most) for step in steps)
+
+
+def _is_beside(place: LinePlace, step: int, other: LinePlace | None, most: int) -> bool:
+    """True if a line that was `step` lines below, or above, is near and on the same side now."""
+    if other is None or other.path != place.path:
+        return False
+    distance = other.number - place.number
+    return 0 < abs(distance) <= most and (distance > 0) == (step > 0)
 
 
 def _enclosed(

@@ -10,7 +10,7 @@ from pydantic import Field, InstanceOf
 
 from domain.session.comments import AddComment
 from domain.session.workspace import WorkspaceChanges
-from domain.values.base import Command, Count, DomainEvent, Value, absent
+from domain.values.base import Command, Count, DomainEvent, Value, absent, none_listed
 
 ForgeKind = Literal["github", "gitlab"]
 ChecksConclusion = Literal["success", "failure"]
@@ -273,6 +273,11 @@ class CommitsTaken(ForgeEvent):
     )
     paths: tuple[str, ...] = Field(default=(), description="the files in which both sides are marked")
     changes: WorkspaceChanges | None = Field(default=None, description="what differs from the base now")
+    validated: tuple[str, ...] = Field(
+        default=(),
+        exclude_if=none_listed,
+        description="the commands that passed on them and the work, before both were published",
+    )
 
 
 class PullRequestRested(ForgeEvent):

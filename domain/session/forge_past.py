@@ -76,4 +76,6 @@ def people_in(events: Sequence[DomainEvent]) -> PeopleCommits | None:
     event = next((event for event in events if isinstance(event, CommitsTaken)), None)
     if event is None:
         return None
-    return PeopleCommits(commits=event.commits, by=event.by, tree=event.head, changes=event.changes)
+    return PeopleCommits(
+        commits=event.commits, by=event.by, tree=event.head, changes=event.changes, validated=event.validated
+    )

@@ -111,7 +111,9 @@ def _with_people(now: Now[S], command: RecordTurn, rules: Events, people: People
     yield first
     if isinstance(first, TurnAnswered) and not set(people.commits) <= set(now.state.people_commits):
         changes = people.changes if first.tree is None else first.changes
-        yield CommitsTaken(commits=people.commits, by=people.by, head=first.tree or people.tree, changes=changes)
+        head = first.tree or people.tree
+        fields = {"commits": people.commits, "by": people.by, "validated": people.validated}
+        yield CommitsTaken(head=head, changes=changes, **fields)
     yield from rules
 
 

@@ -391,7 +391,9 @@ def _at_forge(state: Session, event: ForgeEvent, at: int) -> None:
     """The pull request, and the work that has commits of somebody else now, or is part of the base branch."""
     state.forge = forge_after(state.forge, event, at, state.spent.cost_micros or 0)
     if isinstance(event, CommitsTaken):
-        if event.head != state.tree:  # what was validated was without them
+        if event.validated:
+            state.validated = state.validated and state.validated.changed(version=state.version)
+        elif event.head != state.tree:  # what was validated was without them
             state.validated = state.clean_room = None
         state.tree, state.changes = event.head, event.changes or state.changes
         state.people_commits = (*state.people_commits, *event.commits)

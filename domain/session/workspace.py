@@ -111,6 +111,7 @@ class PeopleCommits(Value):
     by: str
     tree: str
     changes: WorkspaceChanges | None = None
+    validated: tuple[str, ...] = Field(default=(), description="the commands that pass on them and the work together")
 
 
 # Scope: the paths that agents are meant to change, as the repository's settings say (contract-2 §8).

@@ -206,6 +206,7 @@ class HansardError(Exception):
     │   ├── GitRefused
     │   ├── InTheWay
     │   ├── Lasting            trying again does not help
+    │   │   ├── CommitsFail
     │   │   ├── CommitsInTheWay
     │   │   └── NotShown       the person's filters cannot show their files
     │   ├── MergeConflict

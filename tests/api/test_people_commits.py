@@ -34,7 +34,8 @@ def made(client: httpx.Client, folder: Path, *later: Json, **fields: Any) -> Jso
     """A finished delivery; its developer writes this later."""
     first = {"text": "Done.", "files": {"b.txt": "one\n"}}
     replies = {"dev": [first, *(later or (SECOND,))], "reviewer": [review()] * 4}
-    return ended(client, start(client, delivery(replies, workspace=str(folder), validationCommands=["true"], **fields)))
+    body = {"workspace": str(folder), "validationCommands": ["true"]} | fields
+    return ended(client, start(client, delivery(replies, **body)))
 
 
 def commits(folder: Path, branch: str, tmp_path: Path, **files: str) -> str:
@@ -121,6 +122,42 @@ def test_what_cannot_be_merged_rests_for_a_person_and_names_the_paths(
     client.post(f"/api/sessions/{it['id']}/retry", json={})
     assert ended(client, it["id"])["status"] == "success"
     assert git(folder, "show", f"{branch}:b.txt") == "two"
+
+
+def while_at_work(client: TestClient, folder: Path, tmp_path: Path, **files: str) -> tuple[Json, str]:
+    """Ann commits while the developer is at work on her request. The validation fails where both files say no."""
+    check = ["sh -c '! grep -q no b.txt || ! grep -q no a.txt'"]
+    second = {"text": "Done.", "files": {"b.txt": "no\n"}} | ASKS
+    it = made(client, folder, second, {"text": "Done.", "files": {"b.txt": "yes\n"}}, validationCommands=check)
+    revise(client, it, {"text": "Go on."})
+    asked(client, it)
+    hers = commits(folder, it["result"]["branch"], tmp_path, **files)
+    allow(client, it)
+    return ended(client, it["id"]), hers
+
+
+def test_what_was_merged_is_validated_before_it_is_published(client: TestClient, folder: Path, tmp_path: Path) -> None:
+    after, hers = while_at_work(client, folder, tmp_path, a_txt="yes\n")
+    assert after["status"] == "success" and contains(folder, after["result"]["branch"], hers)
+    [event] = only(events(client, after["id"]), "session.commits_taken")
+    assert event["validated"] == after["result"]["validated"]["commands"]
+    address = f"/api/sessions/{after['id']}/worklog"
+    assert "Validated together with the work" in client.get(address).text
+
+
+def test_what_fails_together_rests_and_a_request_gives_both_to_the_developer(
+    client: TestClient, folder: Path, tmp_path: Path
+) -> None:
+    after, hers = while_at_work(client, folder, tmp_path, a_txt="no\n")
+    branch = after["result"]["branch"]
+    assert after["status"] == "failed" and "Ann" in after["lastError"] and "validation fails" in after["lastError"]
+    assert git(folder, "rev-parse", branch) == hers, "nothing was published over a validation that fails"
+    assert only(events(client, after["id"]), "session.commits_taken") == []
+    assert {"retry", "revise"} <= set(client.get(f"/api/sessions/{after['id']}").json()["availableCommands"])
+    revise(client, after, {"text": "Make both fit."})
+    last = ended(client, after["id"])
+    assert last["status"] == "success" and contains(folder, branch, hers)
+    assert (git(folder, "show", f"{branch}:a.txt"), git(folder, "show", f"{branch}:b.txt")) == ("no", "yes")
 
 
 def test_a_branch_that_is_checked_out_rests_for_a_person(client: TestClient, folder: Path) -> None:

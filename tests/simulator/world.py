@@ -22,6 +22,7 @@ from adapters.turns.folder import checkout
 from adapters.turns.job import Job
 from adapters.turns.lease.worker import Worker
 from adapters.turns.live import Live
+from adapters.turns.merged_check import MergedCheck
 from adapters.turns.runner import TurnRunner
 from adapters.turns.settings import WorkerSettings
 from adapters.writer.writer import CommandEnvelope, Writer
@@ -112,6 +113,10 @@ class SimulatedCommands:
 
     async def land(self, job: Job) -> RecordLanding:
         return RecordLanding(turn_id=job.lease.turn_id, attempt=job.lease.attempt, commit="0" * 40)
+
+    async def check_merged(self, job: Job, tree: str) -> MergedCheck:
+        """Nobody commits to a branch of a simulation."""
+        return MergedCheck()
 
     async def ready(self, job: Job) -> None:
         """Nothing has to be set up."""

@@ -14,7 +14,7 @@ from adapters.turns.commands.clock import BudgetClock
 from adapters.turns.commands.fence import Fencing
 from adapters.turns.commands.land import land
 from adapters.turns.commands.prepare import CommandPlaces, Ready, relative
-from adapters.turns.commands.rounds import validate_round
+from adapters.turns.commands.rounds import Judge, check_merged, validate_round
 from adapters.turns.commands.run import (
     CommandPlace,
     ValidationSettings,
@@ -28,6 +28,7 @@ from adapters.turns.commands.validate import WorkValidation, WorkVerdict
 from adapters.turns.commands.weakened import weakened
 from adapters.turns.job import Job
 from adapters.turns.live import Live
+from adapters.turns.merged_check import MergedCheck
 from adapters.workspace import Workspaces
 from domain.checks.test_counts import counts_in, together
 from domain.delivery.commands import RecordBaseline, RecordValidation
@@ -55,6 +56,10 @@ class Commands(Protocol):
 
     async def land(self, job: Job) -> RecordLanding:
         """Merge the result into a branch if its validation passes there."""
+        ...
+
+    async def check_merged(self, job: Job, tree: str) -> MergedCheck:
+        """Run the validation on the work together with what people have committed."""
         ...
 
     async def ready(self, job: Job) -> Failure | None:
@@ -104,20 +109,27 @@ class HostCommands:
         if not isinstance(job.session, Orchestration):
             return await self._validate_iteration(job)
         session = job.session
+        base = (await self._places(job).workspace()).base()
+        return await validate_round(job, session, base=base, judge=self._judge(job, session))
+
+    async def check_merged(self, job: Job, tree: str) -> MergedCheck:
+        """Run the validation on the work together with what people have committed."""
+        session = job.session
+        if not isinstance(session, Delivery | Orchestration):
+            return MergedCheck()
+        return await check_merged(session, tree, self._judge(job, session))
+
+    def _judge(self, job: Job, session: Delivery | Orchestration) -> Judge:
+        """Runs commands on the session's work as it is, or on another state of it."""
         flaky_before = [command.command for command in session.baseline if command.flaky]
+        inspected = bool(session.baseline) if isinstance(session, Delivery) else session.baselined
 
         async def judge(steps: Sequence[ValidationStep], tree: str | None) -> WorkVerdict:
             return await self.verdict(
-                job,
-                steps,
-                tree=tree,
-                flaky_before=flaky_before,
-                before=session.baseline,
-                inspected=session.baselined,
+                job, steps, tree=tree, flaky_before=flaky_before, before=session.baseline, inspected=inspected
             )
 
-        base = (await self._places(job).workspace()).base()
-        return await validate_round(job, session, base=base, judge=judge)
+        return judge
 
     async def _validate_iteration(self, job: Job) -> RecordValidation:
         """The validation of an iteration of a delivery. Without a baseline, it is looked at here whether something else

@@ -1,4 +1,5 @@
-"""Validates the work of a round of an orchestration, or what a direct answer changed (contract-3 §17)."""
+"""Validates the work of a round of an orchestration, or what a direct answer changed (contract-3 §17); and the work of
+any session together with what people have committed on its branch."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -8,12 +9,15 @@ import orjson
 
 from adapters.turns.commands.validate import WorkVerdict
 from adapters.turns.job import Job
+from adapters.turns.merged_check import MergedCheck
 from domain.checks.test_counts import none_ran, together
+from domain.delivery.state import Delivery
 from domain.delivery.validation import new_failures
 from domain.orchestration.commands import RecordRound
 from domain.orchestration.events import TreeFailures
 from domain.orchestration.state import Orchestration
 from domain.session.attempts import Failure
+from domain.session.state import Session
 from domain.session.validation import ValidationStep
 from domain.values.base import Text
 
@@ -25,7 +29,7 @@ async def validate_round(job: Job, session: Orchestration, *, base: str, judge: 
     """Run the commands on the work as it is now. If there are new failures, the earlier trees of the round are checked
     in the order of merging, up to the first that shows them; for a direct answer, the tree that it began with."""
     started = time.monotonic()
-    parts = _parts(session)
+    parts = _groups(session)
     verdicts = await _verdicts(parts, None, judge)
     if failure := _failure(verdicts):
         return RecordRound(failure=failure, seconds=time.monotonic() - started, **_ids(job))
@@ -64,11 +68,29 @@ async def validate_round(job: Job, session: Orchestration, *, base: str, judge: 
     )
 
 
+async def check_merged(session: Session, tree: str, judge: Judge) -> MergedCheck:
+    """Validate a state that has the work and people's commits: what counts is what fails neither before the work nor in
+    the work alone."""
+    if not isinstance(session, Delivery | Orchestration) or not session.steps:
+        return MergedCheck()
+    groups = [list(session.steps)] if isinstance(session, Delivery) else _groups(session)
+    verdicts = await _verdicts(groups, tree, judge)
+    if failure := _failure(verdicts):
+        return MergedCheck(failure=failure)
+    if all(each.passed for each in verdicts):
+        return MergedCheck(tuple(step.command for step in session.steps))
+    open_ = new_failures(_reasons(verdicts), session.baseline)
+    if isinstance(session, Orchestration) and open_:
+        alone = await _verdicts(groups, None, judge)
+        open_ = tuple(reason for reason in open_ if reason not in _reasons(alone))
+    return MergedCheck(reasons=open_)
+
+
 def _ids(job: Job) -> dict[str, Any]:
     return {"turn_id": job.lease.turn_id, "attempt": job.lease.attempt, "slot": job.slot}
 
 
-def _parts(session: Orchestration) -> list[list[ValidationStep]]:
+def _groups(session: Orchestration) -> list[list[ValidationStep]]:
     """The commands in groups, each of which ends at its first failure: those that passed before any change, and each of
     the others alone, so that a failure that was there before hides none."""
     red = {command.command for command in session.baseline if not command.passed}

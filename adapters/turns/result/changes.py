@@ -1,32 +1,25 @@
-"""The changes of a turn: files are written, the state of the folder is recorded, merged and published."""
+"""The changes of a turn: files are written, the state of the folder is recorded and merged."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from adapters.agents.port import Reply
 from adapters.references import NO_SECRETS, Secrets
 from adapters.turns.folder import checkout, workspace_of
 from adapters.turns.job import Job
-from adapters.turns.people_commits import newest_people_commits, own_branch
 from adapters.turns.result.commit_message import commit_message
 from adapters.turns.result.secrets import check_of, check_texts, refuse_masked
 from adapters.workspace import DoesNotFit, Workspace, Workspaces, patched
-from adapters.workspace.conversion import converted
-from adapters.workspace.conversion_scratch import Fencing
-from adapters.workspace.publishing import BranchMoved, hand_over, move_on
 from domain.delivery.state import Delivery
 from domain.orchestration.state import Orchestration
 from domain.replies.delivery import FileChange, changes
 from domain.session.attempts import Failure
 from domain.session.state import Session
-from domain.session.turns import RecordPackage, RecordReply
+from domain.session.turns import RecordReply
 from domain.session.workspace import WorkspaceChanges, WorkspacePrepared
 from domain.values.base import Blob, HansardError, Text, Unreadable
-from domain.values.sentences import Sentence, because, sentence_of
-
-_TRIES: Final = 3
-"""How often a branch is looked at that people go on committing to."""
+from domain.values.sentences import sentence_of
 
 
 class Changes(NamedTuple):
@@ -153,48 +146,6 @@ def merge(job: Job, workspaces: Workspaces, command: RecordReply, session: Sessi
             update={"failure": failure, "tree": None, "patch": None, "files": (), "changes": None}
         )
     return command.model_copy(update={"tree": merged, "base": session.tree, "changes": workspace.changes(merged)})
-
-
-def publish(job: Job, workspaces: Workspaces, fencing: Fencing) -> RecordPackage:
-    """The work as a patch and, in the person's repository, a branch with what their git would have committed; the
-    checkout does not change. `fencing` is around their filters."""
-    workspace, session = workspace_of(job, workspaces), job.session
-    base = workspace.base()
-    commit = recorded = session.tree or base
-    blobs: list[Blob] = []
-    branch_before = own_branch(session)
-    wanted = branch_before or f"hansard/{session.id}"
-    branch = problem = people = None
-    try:
-        for tries_left in reversed(range(_TRIES)):
-            people = newest_people_commits(job, workspaces)
-            recorded = people.tree if people is not None and people.tree else recorded
-            commit = converted(workspace, recorded, fencing)
-            try:
-                branch = (move_on if branch_before else hand_over)(workspace, commit, wanted)
-                break
-            except BranchMoved:
-                if not tries_left:
-                    raise
-    except HansardError as error:
-        problem = because(Sentence("branch_not_made", branch=wanted), sentence_of(error))
-        people, recorded = None, session.tree or base
-        if branch_before is not None and isinstance(session, Delivery):
-            failure = Failure.of("refused", problem)
-            return RecordPackage(turn_id=job.lease.turn_id, attempt=job.lease.attempt, failure=failure, slot=job.slot)
-    return RecordPackage(
-        people=people,
-        turn_id=job.lease.turn_id,
-        attempt=job.lease.attempt,
-        branch=branch,
-        made_of=recorded if branch and commit != recorded else None,
-        commit=commit if branch or job.session.kind == "orchestration" else None,
-        patch=text(workspace.patch(base, recorded), blobs),
-        problem=problem and str(problem),
-        sentence=problem,
-        slot=job.slot,
-        blobs=tuple(blobs),
-    )
 
 
 def text(words: str, blobs: list[Blob]) -> Text:

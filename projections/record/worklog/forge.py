@@ -76,6 +76,8 @@ def _points(event: DomainEvent) -> Iterator[str]:
                 line = f":{comment.line}" if comment.line else ""
                 yield f"- {mark('about')}: {code(f'{comment.path}{line}')}"
             yield point(mark("words"), comment.text)
+        case CommitsTaken(validated=commands) if commands:
+            yield f"- {mark('validated_together')}: {', '.join(map(code, commands))}"
         case CommitsTaken(paths=paths) | PushRequested(paths=paths):
             yield from (f"- {code(path)}" for path in paths)
         case PullRequestRested(detail=detail) if detail:
