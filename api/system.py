@@ -343,7 +343,7 @@ class System(Core):
             position,
         )
         self.forgetting.everything()
-        self.hub.rewound(position, head, self.follower.epoch)
+        self.hub.rewound(position, self.follower.epoch)
         for rewound in (self.live.rewound, *self._rewound):
             rewound(position)
         if self._external is not None:

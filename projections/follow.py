@@ -223,13 +223,16 @@ class Follower:
         where only another process has seen that, since that one counts it for all. Returns a page's length."""
         gone_back = sight.epoch <= self.epoch
         epoch = self._source.gone_back(self.epoch) if gone_back else sight.epoch
+        fork: int | None = None
         with self._views.transaction() as db:
+            by_others = self._folding.epoch(db) > self.epoch
             self._folding.rewind(db, self._source, epoch)
             if self._witnessed is not None:
-                witness.forget_lost(db, self._witnessed, self._source.head())
+                last = witness.forget_lost(db, self._witnessed, self._source.head())
+                fork = None if by_others else min(last, self._published)
             lowest = self._folding.lowest(db)
         end = self._end()
-        same = self._same_up_to(end)
+        same = self._same_up_to(end, fork)
         self.epoch, self._published = epoch, same[0]
         self._trail.append(same)
         with self._waiting:
@@ -240,13 +243,19 @@ class Follower:
             listener(same[0], end[0])
         return self._page
 
-    def _same_up_to(self, end: tuple[int, str | None]) -> tuple[int, str | None]:
-        """The newest published event that the log still has; its end if it has none of them. Forgets the others."""
-        while self._trail:
+    def _same_up_to(self, end: tuple[int, str | None], fork: int | None) -> tuple[int, str | None]:
+        """The newest published event that the log still has; its end if it has none of them. Forgets the others.
+
+        `fork` is the last event that the views remember and the log still has: the trail only has ends of pages. It is
+        None where the views also remember what another process has seen since."""
+        same: tuple[int, str | None] | None = None
+        while self._trail and same is None:
             position, mark = self._trail.pop()
             if mark == self._source.sight(position).marks[0] and (mark is not None or not position):
-                return position, mark
-        return end
+                same = position, mark
+        if fork is not None and (same is None or fork > same[0]):
+            return fork, self._source.sight(fork).marks[0]
+        return same or end
 
     def _next(self, start: int) -> LogPage:
         """The next page; what only the views read comes without what they do not use."""

@@ -167,7 +167,7 @@ class _Import:
         try:
             value = decode_json(raw)
         except Malformed as error:
-            raise NotImported(Sentence("import_line", number=number, sentence=error)) from None
+            raise NotImported(Sentence("import_line", number=number, sentence=error.placed)) from None
         if not isinstance(value, dict):
             raise NotImported(_line(number, "import_not_an_object"))
         return value

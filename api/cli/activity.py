@@ -37,8 +37,10 @@ _RULES: Final = re.compile(r"^[=\-_\s]+|[=\-_\s]+$")
 class RunningTurn:
     """One turn, and what it did so far."""
 
-    def __init__(self, turn: Json) -> None:
+    def __init__(self, turn: Json, commands: frozenset[str] = frozenset()) -> None:
         self.agent = one_line(str(turn.get("agent")))
+        self._commands = commands if turn.get("work") == "prepare" else None
+        """Of a baseline, the commands that have to pass; the others are the set-up."""
         self.seq = 0
         self._began = self._latest = monotonic()
         self._waited = _seconds_since(turn.get("requestedAt"))
@@ -70,6 +72,8 @@ class RunningTurn:
         """The last complete line of what a command printed; the rest of a line waits for its end."""
         if text.startswith(_COMMAND) and "\n" not in text:
             self._unfinished = ""
+            if self._commands is not None:
+                self.agent = sentence("baseline" if text.removeprefix(_COMMAND) in self._commands else "set-up")
             return [shortened(_last_line(text), _WIDTH)]
         complete, end, self._unfinished = (self._unfinished + text).rpartition("\n")
         return [shortened(_last_line(complete), _WIDTH)] if end and complete.strip() else []
@@ -93,10 +97,13 @@ class RunningTurns:
 
     async def look(self, sessions: Iterable[Json]) -> list[RunningTurn]:
         """The turns, with what came since the last look."""
-        open_ = {turn["turnId"]: (session["id"], turn) for session in sessions for turn in _worked_on(session)}
-        self._turns = {name: self._turns.get(name) or RunningTurn(turn) for name, (_, turn) in open_.items()}
-        for name, (session_id, _) in open_.items():
-            self._turns[name].take(await self._frames(session_id, name, self._turns[name].seq))
+        open_ = {turn["turnId"]: (session, turn) for session in sessions for turn in _worked_on(session)}
+        self._turns = {
+            name: self._turns.get(name) or RunningTurn(turn, _commands_of(session))
+            for name, (session, turn) in open_.items()
+        }
+        for name, (session, _) in open_.items():
+            self._turns[name].take(await self._frames(session["id"], name, self._turns[name].seq))
         return list(self._turns.values())
 
     async def _frames(self, session_id: str, turn_id: str, after: int) -> list[Json]:
@@ -166,6 +173,10 @@ def _last_line(text: object) -> str:
 def _worked_on(session: Json) -> list[Json]:
     turns: list[Json] = session.get("outstandingTurns") or []
     return [turn for turn in turns if turn.get("work") != "wait" and not turn.get("external", turn.get("elsewhere"))]
+
+
+def _commands_of(session: Json) -> frozenset[str]:
+    return frozenset(str(step["command"]) for step in session.get("validationCommands") or ())
 
 
 def _seconds_since(instant: object) -> float:

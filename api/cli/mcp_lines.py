@@ -58,7 +58,7 @@ def problem_of(raw: bytes) -> JSONRPCError | None:
     try:
         decode(raw, max_depth=MAX_DEPTH + _AROUND)
     except Malformed as error:
-        return _error(_id_of(raw), str(error), PARSE_ERROR)
+        return _error(_id_of(raw), str(error.placed), PARSE_ERROR)
     try:
         jsonrpc_message_adapter.validate_json(raw, by_name=False)
     except ValidationError as error:

@@ -1,5 +1,6 @@
 """`hansard merge`, `apply`: a session's result in your own branch or checkout."""
 
+from collections.abc import Iterator
 from typing import Annotated, Final
 
 from cyclopts import Parameter
@@ -49,7 +50,8 @@ async def apply(session: Id, /, *, where: Where = HERE) -> int:
         before, old = tree_of(git, head), replaced_of(result, head)
         if result.commit is not None and head is not None:
             base, ours = (old.base, old.tree) if old else (result.changes["base"]["commit"], "HEAD")
-            after = merged_tree(result.top, *apart(result.top, base, ours, result.commit))
+            both = apart(result.top, base, ours, result.commit)
+            after = merged_tree(result.top, *both, advice=_on_conflict(result, "git merge --no-commit {name}"))
         else:
             after = _patched(git, before, result.changes["patch"])
         paths = old.paths if old else frozenset()
@@ -100,7 +102,20 @@ async def merge(
 
 def _merged(result: Result, before: str | None, commit: str) -> str:
     """The tree that the branch is going to have."""
-    return tree_of(PersonsGit(result.top), commit) if before is None else merged_tree(result.top, "HEAD", commit)
+    if before is None:
+        return tree_of(PersonsGit(result.top), commit)
+    return merged_tree(result.top, "HEAD", commit, advice=_on_conflict(result, "git merge {name}"))
+
+
+def _on_conflict(result: Result, command: str) -> Iterator[str]:
+    """What a person can do where both sides changed the same lines."""
+    command = command.format(name=result.changes["branch"] or result.commit)
+    yield sentence("To settle them by hand: {command}", command=command)
+    if result.changes["branch"]:
+        yield sentence(
+            "To have it done again on what is here now: `land` sends it back to its author, and `run --fix` does it"
+            " again."
+        )
 
 
 def _patched(git: PersonsGit, tree: str, patch: str) -> str:

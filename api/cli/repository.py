@@ -175,12 +175,12 @@ def _has(top: Path, commit: str) -> bool:
     return run_git(top, "cat-file", "-e", f"{commit}^{{commit}}", codes=(0, 1, 128)).returncode == 0
 
 
-def merged_tree(top: Path, ours: str, theirs: str) -> str:
-    """The tree that has both. Raises Failed, with the files, where both changed the same lines."""
+def merged_tree(top: Path, ours: str, theirs: str, *, advice: Iterable[str] = ()) -> str:
+    """The tree that has both. Raises Failed, with the files and what to do, where both changed the same lines."""
     words = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs]
     done = run_git(top, *words, codes=(0, 1))
     tree, *conflicts = done.stdout.rstrip("\0").split("\0")
-    refuse(sentence("Both sides changed the same lines:"), conflicts if done.returncode else ())
+    refuse(sentence("Both sides changed the same lines:"), conflicts if done.returncode else (), advice)
     return tree
 
 
@@ -201,9 +201,10 @@ def replaced_of(result: Result, head: str | None) -> ReplacedChanges | None:
     return replaced_changes(PersonsGit(result.top), result.top, head, reviewed=base["commit"], on=base["reviewedOn"])
 
 
-def refuse(why: str, paths: Iterable[str]) -> None:
+def refuse(why: str, paths: Iterable[str], advice: Iterable[str] = ()) -> None:
+    """Raises Failed where there are paths."""
     if named := sorted(set(paths)):
-        raise Failed(why, *map(visible_name, named), code=exits.REFUSED)
+        raise Failed(why, *map(visible_name, named), *advice, code=exits.REFUSED)
 
 
 def title_of(session: Json) -> str:

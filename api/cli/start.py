@@ -284,7 +284,7 @@ def _scenario(named: str | None) -> Json | None:
             code=exits.USAGE,
         ) from None
     except Malformed as error:
-        raise Failed(f"--scenario {named}: {exits.words_of(error)}", code=exits.USAGE) from None
+        raise Failed(f"--scenario {named}: {in_words(error.placed)}", code=exits.USAGE) from None
     if not isinstance(value, dict):
         raise Failed(sentence("--scenario {named}: expected a JSON object.", named=named), code=exits.USAGE)
     return dict(value)

@@ -137,6 +137,10 @@ def _of(error: Exception) -> Problem:
             return of_fields(status, error.errors)
         case EmptyMessage():
             return Problem(status, sentence, action="rejected", reason="empty")
+        case Malformed(pointer=pointer) if pointer:
+            problem = Problem(status, str(error.placed), errors=[misfit(pointer, sentence)])
+            problem.sentence = sentence
+            return problem
         case ScopeNeeded():
             return Problem(status, sentence, scope=error.scope)
         case Forbidden():

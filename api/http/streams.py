@@ -37,7 +37,8 @@ ALIVE: Final = b": alive\n\n"
 ACTIVE: Final = b"event: activity\ndata: {}\n\n"
 END: Final = b"event: end\ndata: {}\n\n"
 REWOUND: Final = b'event: rewound\nid: %b\ndata: {"head":%d}\n\n'
-"""With the id of the head: a client that reconnects continues from there."""
+"""With the id from which a client that reconnects continues: of the head that the log went back to, or of the last
+event that the client has got, where that one is earlier."""
 PROBLEM: Final = b"event: problem\ndata: %b\n\n"
 LATER: Final = b"retry: 30000\n\n"
 """Clients return to the same server, so they should wait a moment."""
@@ -219,7 +220,7 @@ class EventStream(Response):
         if self._start.position is None:
             return
         if self._start.rewound:
-            yield self._rewound(self._start.position)
+            yield self._rewound(self._start.position, self._start.position)
         try:
             async for chunk in self._send_pieces(reader):
                 yield chunk
@@ -253,12 +254,12 @@ class EventStream(Response):
                 return
             await reader.rest()
         if reader.rewound is not None:
-            yield self._rewound(reader.rewound)
+            yield self._rewound(reader.rewound, min(reader.position, reader.rewound))
         elif hub.closed:
             yield RETRY
 
-    def _rewound(self, head: int) -> bytes:
-        return REWOUND % (bytes(StreamId(head, self._hub.epoch)), head)
+    def _rewound(self, head: int, sent: int) -> bytes:
+        return REWOUND % (bytes(StreamId(sent, self._hub.epoch)), head)
 
     def _search(self, position: int, version: int | None, upto: int) -> list[Piece]:
         """A page of the log up to the hub's position; the hub sends what follows."""

@@ -52,7 +52,7 @@ class Reader:
     rung: asyncio.Event = field(default_factory=asyncio.Event)
     gone: bool = False
     rewound: int | None = None
-    """The head of the log after it went back: then the stream ends."""
+    """The position to which the log has gone back: then the stream ends."""
     beat: bool = False
     lively: bool = False
     """Whether it wants a sign when agents are active."""
@@ -110,18 +110,19 @@ class Hub:
         self.position, self.epoch = position, epoch
         self._before = position
 
-    def rewound(self, position: int, head: int, epoch: int) -> None:
-        """End every stream, since the log has gone back: everything after this position arrives again. From any
+    def rewound(self, position: int, epoch: int) -> None:
+        """End every stream, since the log has gone back: everything after this position arrives again. Its clients
+        hear of this position, not of the head that the log has by now: what it got meanwhile is new to them. From any
         thread."""
-        self._soon(partial(self._rewind, position, head, epoch))
+        self._soon(partial(self._rewind, position, epoch))
 
-    def _rewind(self, position: int, head: int, epoch: int) -> None:
+    def _rewind(self, position: int, epoch: int) -> None:
         self.position, self.epoch = position, epoch
         self._drop()
         self._finding.clear()
         self._ends.clear()
         for reader in self._everybody():
-            reader.rewound = head
+            reader.rewound = position
             reader.rung.set()
 
     def seen(self, page: Sequence[Recorded]) -> None:

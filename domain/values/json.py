@@ -8,10 +8,11 @@ U+0000, lone surrogates, and nesting that would exhaust the stack.
 import json
 import math
 import re
+from collections.abc import Callable, Iterator
 from typing import Final, NoReturn, TypeAlias
 
 from domain.values.base import HansardError
-from domain.values.sentences import Sentence
+from domain.values.sentences import Sentence, at_place
 
 # -- strict decoding ---------------------------------------------------------------------------------------------------
 
@@ -44,7 +45,21 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class Malformed(HansardError):
-    """Not valid JSON by these rules; the sentence says what is wrong and, if known, at which place."""
+    """Not valid JSON by these rules; the sentence says what is wrong and, if known, at which place.
+
+    `pointer` leads to the value where only the value is wrong.
+    """
+
+    def __init__(self, sentence: Sentence, pointer: str = "") -> None:
+        super().__init__(sentence)
+        self.sentence, self.pointer = sentence, pointer
+
+    @property
+    def placed(self) -> Sentence:
+        """The sentence, with the place of the value in front of it."""
+        if not self.pointer or "place" in self.sentence.params:
+            return self.sentence
+        return at_place(_shortened(self.pointer), self.sentence)
 
 
 def decode(raw: bytes | str, *, max_depth: int = MAX_DEPTH) -> JSON:
@@ -56,6 +71,8 @@ def decode(raw: bytes | str, *, max_depth: int = MAX_DEPTH) -> JSON:
     except json.JSONDecodeError as problem:
         sentence = Sentence("malformed_json", reason=_reason(problem.msg), line=problem.lineno, column=problem.colno)
         raise Malformed(sentence) from None
+    except Malformed as problem:
+        raise Malformed(problem.sentence, _place_of_fault(text)) from None
     if "\\u" in text:
         _check_strings(value, "")
     return value
@@ -133,6 +150,68 @@ _DECODER = json.JSONDecoder(
 )
 
 
+# -- the place of a fault ----------------------------------------------------------------------------------------------
+
+
+class _Fault:
+    """What stands in place of a value that is refused."""
+
+
+def _fault_or(check: Callable[[str], object]) -> Callable[[str], object]:
+    def checked_or_fault(words: str) -> object:
+        try:
+            return check(words)
+        except Malformed:
+            return _Fault()
+
+    return checked_or_fault
+
+
+def _object_or_fault(pairs: list[tuple[str, object]]) -> object:
+    """The object; what it has under a name that occurs twice is a fault."""
+    result: dict[str, object] = {}
+    for key, value in pairs:
+        result[key] = _Fault() if key in result else value
+    return result
+
+
+_FAULTS: Final = json.JSONDecoder(
+    object_pairs_hook=_object_or_fault,
+    parse_constant=_fault_or(_refuse_constant),
+    parse_float=_fault_or(_finite),
+    parse_int=_fault_or(_exact),
+)
+
+
+def _place_of_fault(text: str) -> str:
+    """The pointer to the first value that is refused; empty where the text cannot be read to its end."""
+    try:
+        value = _FAULTS.decode(text)
+    except json.JSONDecodeError:
+        return ""
+    return next(_faults(value, ""), "")
+
+
+def _faults(value: object, pointer: str) -> Iterator[str]:
+    """The pointers to faults. The depth was checked, so recursion is bounded."""
+    match value:
+        case _Fault():
+            yield pointer
+        case list():
+            for index, item in enumerate(value):
+                yield from _faults(item, f"{pointer}/{index}")
+        case dict():
+            for key, item in value.items():
+                yield from _faults(item, f"{pointer}/{_escaped(key)}")
+
+
+def _escaped(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+# -- strings and integers ----------------------------------------------------------------------------------------------
+
+
 def _check_strings(value: JSON, pointer: str) -> None:
     """Escapes can spell what the text itself may not contain. The depth was checked, so recursion is bounded."""
     match value:
@@ -144,7 +223,7 @@ def _check_strings(value: JSON, pointer: str) -> None:
         case dict():
             for key, item in value.items():
                 _check_string(key, pointer)
-                _check_strings(item, f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}")
+                _check_strings(item, f"{pointer}/{_escaped(key)}")
 
 
 def _check_integers(value: JSON) -> None:
@@ -163,7 +242,7 @@ def _check_integers(value: JSON) -> None:
 
 def _check_string(words: str, pointer: str) -> None:
     if match := _UNSTORABLE.search(words):
-        raise Malformed(Sentence("json_string_holds", what=_name(match.group()), place=_quoted(pointer)))
+        raise Malformed(Sentence("json_string_holds", what=_name(match.group()), place=_quoted(pointer)), pointer)
 
 
 def _name(character: str) -> str:

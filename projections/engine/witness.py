@@ -59,12 +59,14 @@ def _newest(db: Database) -> int:
     return int(db.execute("SELECT coalesce(max(position), 0) FROM witness").fetchone()[0])
 
 
-def forget_lost(db: Database, log: Fingerprints, head: int) -> None:
-    """Forget the last events where the log has none any more, or others that were recorded at other times."""
+def forget_lost(db: Database, log: Fingerprints, head: int) -> int:
+    """Forget the last events where the log has none any more, or others that were recorded at other times; the last
+    position that is remembered then."""
     end = min(head, _newest(db))
     while end and (lost := _lost(db, log.fingerprints(after=max(0, end - PAGE), upto=end, limit=PAGE))) is not None:
         end = lost - 1
     db.execute("DELETE FROM witness WHERE position > ?", (end,))
+    return end
 
 
 def _lost(db: Database, page: Sequence[Fingerprint]) -> int | None:

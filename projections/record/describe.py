@@ -80,6 +80,8 @@ def _baseline(data: Data) -> str:
 
 def _finished(data: Data) -> str:
     state = str(data.get("state"))
+    if data.get("finalSummary") == "failed_no_progress":
+        return "no_progress"
     if state in ("success", "exhausted", "cancelled"):
         return state
     return "stopped" if data.get("code") else str(data.get("status", "failed"))

@@ -291,6 +291,9 @@ _COMPUTED: Final[Mapping[str, Callable[[Places], str]]] = {
     "cause_within": _cause_within,
     "failure": _failure,
     "detail": _detail,
+    "obstacle": lambda places: _one_line(
+        places.worded(str(places.data.get("detail") or ""), places.data.get("sentence"))
+    ),
     "problem": _problem,
     "feedback": lambda places: _after_colon(places.worded(str(places.data.get("feedback") or ""), None)),
     "error": lambda places: places.say.of("failure", str(places.data.get("errorType", ""))),

@@ -40,6 +40,18 @@ ISSUES = [{"id": "1", "title": "No tests", "detail": "…"}, {"id": "2", "title"
         ),
         ("turn.requested", {"work": "validate"}, "Running the validation commands", "검증 명령 실행"),
         ("turn.requested", {"work": "wait"}, "Waiting for a decision", "결정 대기"),
+        (
+            "delivery.session_finished",
+            {"state": "exhausted", "status": "failed", "finalSummary": "failed_no_progress"},
+            "Ended: the last iterations made no progress",
+            "종료: 마지막 반복에서 진전이 없었음",
+        ),
+        (
+            "session.landing_not_tried",
+            {"onto": "main", "detail": "Uncommitted changes are in the way.\nCommit them."},
+            "Not landed on main: Uncommitted changes are in the way. Commit them.",
+            "main에 병합하지 않음: Uncommitted changes are in the way. Commit them.",
+        ),
         ("turn.answered", {"agent": "dev", "seconds": 12.34}, "dev answered in 12.3 s", "dev 응답 (12.3초)"),
         (
             "turn.answered",

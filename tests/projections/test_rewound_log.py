@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from adapters.store.sqlite.views import SqliteViews
-from domain.session.record import Recorded
+from domain.session.record import Fingerprint, Recorded
 from projections.engine.ports import Database, Projection, each
 from projections.follow import Follower
 from tests.projections.given import Twin, success
@@ -100,6 +100,35 @@ def test_views_and_listeners_go_back_with_the_log(views: SqliteViews, left: int,
         log.add(success("delivery-3").events)
         follower.catch_up()
         assert seen(views) == there(log) and len(heard.back) == 1
+
+
+class Witnessed(Twin):
+    """A log whose events the views remember one by one."""
+
+    def fingerprints(self, *, after: int = 0, upto: int, limit: int) -> list[Fingerprint]:
+        page = [each for each in self.events if after < each.position <= upto][:limit]
+        marks = self.sight(*(each.position for each in page)).marks
+        return [
+            Fingerprint(each.position, each.session_id, each.version, mark or "", each.at)
+            for each, mark in zip(page, marks, strict=True)
+        ]
+
+
+@pytest.mark.parametrize("left", [0, 7, 40, 65])
+def test_how_far_it_went_back_is_known_to_the_event_however_far_it_has_gone_on_since(
+    views: SqliteViews, left: int
+) -> None:
+    """All that it got meanwhile is told, and nothing twice."""
+    log, events = Witnessed(), success().events
+    log.add(events)
+    follower = Follower(log, views, [SEEN], witnessed=log)
+    heard = Heard(follower)
+    follower.catch_up()
+    cut(log, left, otherwise([*events[left:], *success("delivery-2").events]))
+    follower.catch_up()
+    assert heard.back == [(left, 132)]
+    assert heard.positions == list(range(left + 1, 133))
+    assert seen(views) == there(log)
 
 
 def test_a_log_that_goes_on_has_not_gone_back(views: SqliteViews) -> None:

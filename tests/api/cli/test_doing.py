@@ -51,3 +51,12 @@ def test_a_line_that_a_command_prints_in_pieces_is_one_line_of_news() -> None:
         news += turn.news
     assert news == ["$ pytest", "....... [ 50%]", "7 passed"]
     assert turn.words() == "Claude: 7 passed · done · 0:00"
+
+
+def test_the_lines_of_a_baseline_say_whether_it_is_the_set_up_or_a_command_that_has_to_pass() -> None:
+    turn = RunningTurn(TURN | {"agent": "setup", "work": "prepare"}, frozenset({"make test"}))
+    shown = []
+    for seq, text in enumerate(("$ npm ci", "added 3\n", "$ make test", "1 passed\n"), start=1):
+        turn.take([{"seq": seq, "kind": "notice", "text": text}])
+        shown += [f"{turn.agent}: {words}" for words in turn.news]
+    assert shown == ["set-up: $ npm ci", "set-up: added 3", "baseline: $ make test", "baseline: 1 passed"]
