@@ -77,6 +77,7 @@ def result(session: Json) -> Pairs:
     """The material for a person's decision: the rounds in short, how near they came, the feedback, the synthesis."""
     return [
         ("rounds", columns(_folded(entry) for entry in session["rounds"])),
+        ("agreed", agreed(session)),
         ("stopped", stopped(session)),
         ("convergence", _assessed(session["convergence"]) if session["convergence"] else ""),
         ("feedback", feedback(session)),
@@ -93,6 +94,22 @@ def in_full(session: Json) -> Pairs:
     folded = dict(result(session))
     spelt = "\n\n".join(_spelt(entry) for entry in session["rounds"])
     return list((folded | {"rounds": spelt, "convergence": convergence(session)}).items())
+
+
+_AGREES: Final = frozenset({"PASS", "APPROVE"})
+
+
+def agreed(session: Json) -> str:
+    """Whether those who judged agree, and what each of them says in the newest round in which they judged."""
+    newest = {
+        str(entry["agent"]): str(entry["feedback"]["verdict"])
+        for entry in session["rounds"]
+        if (entry["feedback"] or {}).get("verdict")
+    }
+    if not newest:
+        return ""
+    words = ", ".join(f"{agent} {verdict(name)}" for agent, name in newest.items())
+    return sentence("yes: {words}" if _AGREES.issuperset(newest.values()) else "no: {words}", words=words)
 
 
 def stopped(session: Json) -> str:

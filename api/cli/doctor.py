@@ -95,7 +95,7 @@ def _examine(settings: "Settings") -> Iterator[Finding]:
         lambda: sqlite(holds_the_log=path is not None),
         *((lambda: database(settings.database),) if path is None else of_a_file),
         git,
-        lambda: disk(ours),
+        lambda: disk(ours, settings.node_dir / "workspaces"),
         lambda: clock(ours, now=time.time()),
     )
     for check in checks:
@@ -267,9 +267,13 @@ async def _git_version() -> str:
     return answer.stdout or answer.detail or answer.stderr
 
 
-def disk(path: Path) -> Finding:
+def disk(path: Path, workspaces: Path) -> Finding:
+    """Tells how much is free, and what can be deleted without loss."""
     free = shutil.disk_usage(_existing(path.parent)).free
     space = sentence("{size} GB free", size=f"{free / 1e9:.1f}")
+    if folders := sum(each.is_dir() for each in workspaces.iterdir()) if workspaces.is_dir() else 0:
+        deleting = "{space}; working folders: {number} (`hansard clean` deletes those that are no longer needed)"
+        space = sentence(deleting, space=space, number=folders)
     if free < _NO_SPACE:
         return Finding("fail", "disk", space, sentence("Free some space: commands fail once the log cannot grow."))
     if free < _LITTLE_SPACE:

@@ -243,9 +243,11 @@ def _files_of(where: Where) -> LogFiles | None:
     return LogFiles(log, node)
 
 
-def _marked(title: str, scripted: object) -> str:
-    """The title, with a mark where scripted agents took part."""
-    return f"[{sentence('scripted')}] {title}" if scripted else title
+def _marked(title: str, scripted: object, forked: object) -> str:
+    """The title, with marks where scripted agents took part, and where it is that of the session it was forked from."""
+    marks = [sentence("scripted")] if scripted else []
+    marks += [sentence("fork")] if forked else []
+    return "".join([*(f"[{mark}] " for mark in marks), title])
 
 
 def _landed(status: str, landing: Json | None) -> str:
@@ -277,7 +279,7 @@ def _line(item: Json) -> SessionLine:
     status = _pulled(status, item.get("pullRequest") or None)
     if machine is not None and not item.get("landing"):
         status = f"{status}, {sentence('waiting for the machine {machine}', machine=one_line(machine))}"
-    title = _marked(str(item["title"]), item.get("scripted"))
+    title = _marked(str(item["title"]), item.get("scripted"), item.get("forkedFrom"))
     return SessionLine(str(item["id"]), status, local_time(item["updatedAt"]), title)
 
 
@@ -285,7 +287,7 @@ def _of_row(row: ListRow) -> SessionLine:
     updated = datetime.fromtimestamp(row.updated_at / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
     status = _landed(row.status, json.loads(row.landing) if row.landing is not None else None)
     status = _pulled(status, _pull_of(row.pull_request))
-    return SessionLine(row.session_id, status, updated, _marked(row.title, row.scripted))
+    return SessionLine(row.session_id, status, updated, _marked(row.title, row.scripted, row.forked_from))
 
 
 def _item(row: NeedRow | PermissionRow) -> Json:

@@ -69,8 +69,8 @@ def details(session: Json, commands: list[str], cause: Json | None = None) -> Pa
 
 
 def _scripted(session: Json) -> Pairs:
-    """Says of a session of scripted agents that it is one."""
-    return [("team", sentence("scripted agents, which do no real work") if session.get("scripted") else "")]
+    """Says of a session with scripted agents that it is one."""
+    return [("team", sentence("scripted agents take part, which do no real work") if session.get("scripted") else "")]
 
 
 def _fence(session: Json) -> Pairs:

@@ -1,6 +1,7 @@
 """Following a session to its end, and asking the person for the decisions that it waits for."""
 
 import asyncio
+import shlex
 from math import inf
 from pathlib import Path
 from time import monotonic
@@ -243,7 +244,7 @@ async def _say_what_next(api: Api, session: Json, waiting: list[Json]) -> None:
         say(f"  hansard allow {session['id']}     hansard deny {session['id']}")
         return
     if result := session.get("result"):
-        say(f"{sentence(_to_use(result))} {session['id']}")
+        _say_result(session, result)
     lead = "Paused at a checkpoint. Next:" if session["status"] == "checkpoint" else "Next:"
     await _say_steps(api, session, sentence(lead))
     decision = session.get("decision") or {}
@@ -251,14 +252,25 @@ async def _say_what_next(api: Api, session: Json, waiting: list[Json]) -> None:
         say_fix(str(session["id"]))
 
 
-def _to_use(result: Json) -> str:
+def _say_result(session: Json, result: Json) -> None:
+    """The commands for a result, each as it works from here."""
+    lead, command = _to_use(result)
+    repository = Path(result["repository"] or ".")
+    elsewhere = command in ("apply", "merge") and repository.is_dir() and not Path.cwd().is_relative_to(repository)
+    move = f"cd {shlex.quote(str(repository))} && " if elsewhere else ""
+    say(f"{sentence(lead)} {move}hansard {command} {session['id']}")
+    if command != "changes":
+        say(f"{sentence('To see what was changed:')} hansard changes {session['id']}")
+
+
+def _to_use(result: Json) -> tuple[str, str]:
     """The command for a result. A bare repository has no checkout to merge into."""
     if only_applies({"result": result}):
-        return "To have the result in your checkout: hansard apply"
+        return "To have the result in your checkout:", "apply"
     if not (result["branch"] or result.get("branchProblem")):
-        return "To see the changes as a patch: hansard changes"
+        return "To see the changes as a patch:", "changes"
     bare = is_bare(Path(result["repository"])) if result["repository"] else False
-    return "To merge the result: hansard land" if bare else "To merge the result: hansard merge"
+    return "To merge the result:", "land" if bare else "merge"
 
 
 def say_fix(review: str) -> None:

@@ -49,6 +49,8 @@ def read(field: Field, typed: str) -> Any:
             return {"enabled": True}
         case "number":
             return number(typed)
+        case "money":
+            return micros(typed)
         case "lines":
             return _lines(typed)
         case "people":

@@ -3,6 +3,7 @@
 import json
 import shlex
 from collections.abc import Mapping
+from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
@@ -13,9 +14,9 @@ from domain.discussion.strategies import STRATEGIES
 from domain.kinds import KINDS
 from domain.values.budget import DEFAULT_ITERATIONS, DEFAULT_MINUTES
 
-Reads = Literal["text", "lines", "number", "people", "json", "switch"]
-"""How what is typed becomes JSON: a line each for `lines`; `name:role` a line for `people`; `{"enabled": true}` for a
-switch that is on, with the fields whose names begin with its own inside it."""
+Reads = Literal["text", "lines", "number", "money", "people", "json", "switch"]
+"""How what is typed becomes JSON: a line each for `lines`; `name:role` a line for `people`; dollars for `money`;
+`{"enabled": true}` for a switch that is on, with the fields whose names begin with its own inside it."""
 Values = Mapping[str, str]
 
 
@@ -117,7 +118,7 @@ _DELIVERY = Form(
         Field("fixes", flag="--fix", limit=200),
         Field("maxAttempts", "number", "--max-attempts", least=1, most=20),
         Field("maxTokens", "number", "--max-tokens", least=1, most=_LARGEST),
-        Field("maxCostMicros", "number", "--max-cost-micros", least=1, most=_LARGEST),
+        Field("maxCostMicros", "money", "--max-cost", limit=20),
         *_NAMED,
         _SCRIPTED,
     ),
@@ -189,6 +190,8 @@ def _typed(field: Field, body: Mapping[str, Any]) -> str:
             return "\n".join(value)
         case "people":
             return "\n".join(f"{each['name']}:{each['role']}" for each in value)
+        case "money":
+            return f"{Decimal(value) / 1_000_000:f}"
         case "json":
             return json.dumps(value, ensure_ascii=False, indent=1)
         case _:

@@ -218,7 +218,9 @@ def test_on_a_terminal_a_delivery_is_a_live_display(environment: dict[str, str],
     assert "Review blocked in iteration 1" in shown
     assert "iteration 2/4" in shown
     assert "\x1b[2mworkspace" in shown
-    assert shown.rstrip().splitlines()[-1].startswith("To merge the result: hansard merge delivery-")
+    merge, see = shown.rstrip().splitlines()[-2:]
+    assert re.fullmatch(r"To merge the result: cd \S+ && hansard merge delivery-\w+", merge)
+    assert see.startswith("To see what was changed: hansard changes delivery-")
 
 
 # --- signals --------------------------------------------------------------------------------------------------------

@@ -10,8 +10,10 @@ from urllib.parse import urlencode
 import pytest
 from starlette.testclient import TestClient
 
+from api.web.form_body import body_of
 from api.web.presets import PRESETS
 from api.web.start_form import FORMS, command, forms, values_of
+from domain.values.words import words as words_of
 from tests.api.scenes import begun, reached
 from tests.api.seen import BROWSER, Seen, harmless, page
 from tests.api.server import delivery
@@ -134,6 +136,14 @@ def test_the_command_line_says_the_same(kind: str) -> None:
     form = FORMS[kind]
     every = {field.name: values.get(field.name, "") for field in (*form.fields, *form.more)}
     assert shlex.split(command(form, every)) == ["hansard", *expected]
+
+
+def test_an_amount_is_typed_and_shown_in_dollars() -> None:
+    form = FORMS["delivery"]
+    typed = {field.name: "" for field in (*form.fields, *form.more)} | {"task": "x", "maxCostMicros": "2.50"}
+    body, errors = body_of(form, typed, words_of("en", "api.web"))
+    assert (body["maxCostMicros"], errors) == (2_500_000, {})
+    assert command(form, typed).endswith("--max-cost 2.50")
 
 
 def test_shown_command_passes_any_scenario_on_stdin() -> None:

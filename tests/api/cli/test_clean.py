@@ -49,6 +49,7 @@ def test_clean_keeps_active_and_foreign_folders(hansard: Hansard, own_log: Path,
     source = tree.parent.with_name("notes") / "tree-0"
     source.mkdir(parents=True)
     assert hansard("fork", example, "--at", "3", "--mode", "stop").code == 0
+    assert [line.count("[fork]") for line in hansard("list").out.splitlines()[1:3]] == [1, 0]
     result = hansard("clean", "--days", "0")
     assert result.code == 0
     assert [line.split()[0] for line in result.out.splitlines()] == [example]

@@ -46,17 +46,18 @@ def test_a_review_in_a_pipe_prints_its_result_and_waits(review: Callable[..., Re
         "rounds       1  critique  reviewer  needs a fix, 2 issues  This is what I think.",
         "             2  rebuttal  coder                            I see.",
         "             3  critique  reviewer  needs a fix, 2 issues  This is what I think.",
+        "agreed       no: reviewer needs a fix",
         "stopped      after 3 rounds: the rounds are used up",
-        result.out.splitlines()[7],
+        result.out.splitlines()[8],
         "feedback     needs a fix: 요약",
         "             [critical] 자료를 잃는다 ⟦U+001B⟧[2J → mend it",
         "             [minor] 이름이 나쁘다 → mend it",
         "synthesis    고치자.",
         "             needs a fix: 거의 (resolved 1, remaining 2)",
-        "team         scripted agents, which do no real work",
+        "team         scripted agents take part, which do no real work",
     ]
-    assert result.out.splitlines()[7].startswith("convergence  agreement ")
-    assert result.out.splitlines()[7].endswith(", profile seed")
+    assert result.out.splitlines()[8].startswith("convergence  agreement ")
+    assert result.out.splitlines()[8].endswith(", profile seed")
     assert result.err.splitlines()[-2:] == [
         "Waiting for your decision:",
         f"  hansard decide {id_of(result)} apply_fix     hansard decide {id_of(result)} skip",

@@ -71,6 +71,13 @@ def test_a_log_that_does_not_exist_yet_is_fine_where_it_can_be_made(tmp_path: Pa
     assert not (tmp_path / "a").exists()
 
 
+def test_working_folders_are_counted_with_the_command_that_deletes_them(tmp_path: Path) -> None:
+    (tmp_path / "workspaces").mkdir()
+    assert "clean" not in doctor.disk(tmp_path / "h.db", tmp_path / "workspaces").found
+    (tmp_path / "workspaces" / "delivery-1").mkdir()
+    assert "working folders: 1 (`hansard clean`" in doctor.disk(tmp_path / "h.db", tmp_path / "workspaces").found
+
+
 def test_a_folder_is_no_log(tmp_path: Path) -> None:
     assert doctor.place(tmp_path).mark == "fail"
 

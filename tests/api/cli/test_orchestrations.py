@@ -47,7 +47,7 @@ def test_a_run_is_watched_round_by_round_and_ends_at_its_checkpoint(run: Run) ->
         "         문서     docs     ⏸3     ⏸ checkpoint  PASS ok",
         "summary  다 했음",
         "used     round 2/3",
-        "team     scripted agents, which do no real work",
+        "team     scripted agents take part, which do no real work",
         "asked        src/ API를 만들어줘 그리고 문서도",
         "changed      nothing",
         "checked      nothing",
