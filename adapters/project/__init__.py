@@ -62,6 +62,7 @@ class Validation(TomlTable):
     clean_room: bool = True
     repeat: Annotated[int, Field(ge=0, le=MOST_REPEATS)] = REPEATS
     repeat_seconds: Annotated[float, Field(ge=0, le=86_400)] = REPEAT_SECONDS
+    coverage: Annotated[Plain, Field(min_length=1, max_length=1_000)] | None = None
 
 
 class Project(TomlTable):

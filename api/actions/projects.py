@@ -83,6 +83,7 @@ def preparation_of(project: Project) -> Preparation:
         clean_room=project.validation.clean_room,
         repeat=project.validation.repeat,
         repeat_seconds=project.validation.repeat_seconds,
+        coverage=project.validation.coverage,
     )
 
 

@@ -62,6 +62,8 @@ def _put_map(answer: Json, *, json: bool) -> int:
         put(f"  {why or sentence('nothing of the record asks for a look')}")
         for line in item["lines"]:
             put(paint(visible(f"  {line['sign']}{line['text']}"), _COLOURS.get(line["sign"])))
+    if answer.get("unread"):
+        say(exits.worded({"why": answer["unread"]["text"], "whySentence": answer["unread"]}, "why"))
     if not answer["items"]:
         say(sentence("Nothing was changed."))
     return exits.OK

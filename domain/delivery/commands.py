@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from domain.checks.coverage import WorkCoverage
 from domain.checks.weakening import Weakening
 from domain.delivery.chart import PHASES, Phase
 from domain.delivery.events import (
@@ -94,6 +95,7 @@ class RecordValidation(RecordTurn):
     clean_room: CleanRoom | None = None
     flaky: tuple[Flake, ...] = ()
     cause: Cause | None = None
+    coverage: WorkCoverage | None = None
     weakened: tuple[Weakening, ...] = ()
     no_tests: bool = False
     apart_ms: int = 0
@@ -200,7 +202,8 @@ def _validation(
         match event:
             case TestsPassed():
                 fields |= {"clean_room": event.clean_room, "apart_ms": event.apart_ms, "weakened": event.weakened}
-                return RecordValidation(passed=True, summary=event.summary, no_tests=event.no_tests, **fields)
+                fields |= {"coverage": event.coverage, "no_tests": event.no_tests}
+                return RecordValidation(passed=True, summary=event.summary, **fields)
             case ValidationFailed():
                 fields |= {"classification": event.classification, "reasons": event.reasons, "sentence": event.sentence}
                 fields |= {"clean_room": event.clean_room, "cause": event.cause, "apart_ms": event.apart_ms}

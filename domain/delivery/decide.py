@@ -284,7 +284,7 @@ def record_validation(now: Now[Delivery], command: RecordValidation) -> Events:
         yield FlakySeen(message=str(flaky_sentence(flake)), **flake.model_dump(), **fields)
     fields |= {"clean_room": command.clean_room, "apart_ms": command.apart_ms, "weakened": command.weakened}
     if command.passed:
-        passed = {"summary": command.summary, "no_tests": command.no_tests}
+        passed = {"summary": command.summary, "no_tests": command.no_tests, "coverage": command.coverage}
         yield TestsPassed(message="Validation passed.", **passed, **fields)
         if "review" not in now.state.way and unchanged_comments(now.state):
             yield PhaseCompleted(message="Phase validation completed.", **about(now, "validation"))

@@ -4,6 +4,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from domain.checks.coverage import WorkCoverage
 from domain.checks.weakening import Weakening
 from domain.delivery.chart import PHASES, Phase
 from domain.delivery.validation import BaselineCommand, Escape, Preparation
@@ -160,6 +161,9 @@ class TestsPassed(DeliveryEvent):
     summary: str = ""
     clean_room: CleanRoom | None = Field(
         default=None, exclude_if=absent, description="the run in a fresh checkout; null where there was none"
+    )
+    coverage: WorkCoverage | None = Field(
+        default=None, exclude_if=absent, description="which added lines no command has run; null where it is not asked"
     )
     weakened: tuple[Weakening, ...] = Field(
         default=(), exclude_if=_is_empty, description="what makes the validation prove less than before the work"

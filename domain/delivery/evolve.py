@@ -169,13 +169,14 @@ def _evolve(state: Delivery, event: DeliveryEvent, at: int) -> None:
             state.branch, state.published, state.made_of = event.branch, event.commit, event.made_of
         case AttemptStarted():
             state.iteration = event.iteration
-            state.validated = state.clean_room = None
+            state.validated = state.clean_room = state.coverage = None
             state.proves_nothing, state.weakened = None, ()
         case TestsPassed():
             _apart(state, event.apart_ms)
             state.validation_summary = event.summary
             state.validated = None if event.no_tests else _validated(state, event, passed=True)
             state.clean_room, state.weakened = event.clean_room, event.weakened
+            state.coverage = event.coverage
             state.proves_nothing = "no_tests" if event.no_tests else None
         case FlakySeen():
             state.flaky = state.flaky | {event.command: event.flake}

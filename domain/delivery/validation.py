@@ -213,6 +213,9 @@ class Preparation(Value):
     repeat_seconds: float = Field(
         default=REPEAT_SECONDS, exclude_if=_as_usual_in_all, description="seconds that these runs take in all"
     )
+    coverage: str | None = Field(
+        default=None, exclude_if=absent, description="the coverage report that the commands write, from the top"
+    )
 
     @property
     def needs_work(self) -> bool:

@@ -9,6 +9,7 @@ from domain.provenance.patches import PatchHunk
 AttentionFact = Literal[
     "changed_after_last_look",
     "weakened",
+    "not_run",
     "comment",
     "outside",
     "written_by_fix",
@@ -18,6 +19,7 @@ FACTS: Final[tuple[AttentionFact, ...]] = get_args(AttentionFact)
 WEIGHTS: Final[Mapping[AttentionFact, int]] = {
     "changed_after_last_look": 5,
     "weakened": 4,
+    "not_run": 4,
     "comment": 4,
     "outside": 3,
     "written_by_fix": 3,

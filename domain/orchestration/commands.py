@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from domain.checks.coverage import WorkCoverage
 from domain.checks.weakening import Weakening
 from domain.delivery.commands import RecordBaseline
 from domain.delivery.validation import Baseline
@@ -70,6 +71,7 @@ class RecordRound(RecordTurn):
     sentence: Sentence | None = None
     reasons: tuple[str, ...] = ()
     flaky: tuple[Flake, ...] = ()
+    coverage: WorkCoverage | None = None
     weakened: tuple[Weakening, ...] = ()
     no_tests: bool = False
     clean_room: CleanRoom | None = None
@@ -136,7 +138,7 @@ def _round(first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Sequenc
     recorded = next((event for event in events if isinstance(event, RoundValidated)), None)
     names = (
         *("passed", "summary", "sentence", "reasons", "flaky", "weakened", "no_tests", "clean_room", "earlier"),
-        "report",
+        *("coverage", "report"),
     )
     return RecordRound(**_settled(first), **({name: getattr(recorded, name) for name in names} if recorded else {}))
 

@@ -4,6 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from domain.checks.coverage import WorkCoverage
 from domain.checks.weakening import Weakening
 from domain.delivery.validation import BaselineCommand, Escape, Preparation
 from domain.session.attempts import ONCE, RetryPolicy, Unready
@@ -145,6 +146,9 @@ class RoundValidated(OrchestrationEvent):
     weakened: tuple[Weakening, ...] = Field(default=(), description="what makes the validation weaker than before")
     clean_room: CleanRoom | None = Field(
         default=None, exclude_if=absent, description="the run in a fresh checkout; null where there was none"
+    )
+    coverage: WorkCoverage | None = Field(
+        default=None, exclude_if=absent, description="which added lines no command has run; null where it is not asked"
     )
     no_tests: bool = Field(default=False, exclude_if=_is_false, description="whether it passed without any test")
     broken: tuple[BrokenBy, ...] = Field(default=(), description="the agents who fail the round for new failures")

@@ -62,7 +62,7 @@ def evolve(run: Orchestration | None, event: DomainEvent, metadata: EventMetadat
             state.proves_nothing = "no_tests" if event.no_tests else None
             state.validated = None if event.no_tests else _validated(state, event)
             state.flaky = {flake.command: flake for flake in event.flaky}
-            state.clean_room = event.clean_room
+            state.clean_room, state.coverage = event.clean_room, event.coverage
         case TurnRequested(work="validate"):
             evolve_shared(state, event, metadata.at)
             state.answer = event.context.get("answer", state.answer)

@@ -6,6 +6,7 @@ States are plain dataclasses. `evolve` makes one private copy, assigns its field
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
+from domain.checks.coverage import WorkCoverage
 from domain.checks.weakening import Weakening
 from domain.session.attempts import (
     ONCE,
@@ -141,6 +142,8 @@ class Session:
     """The last validation of the work as it is now; None before it."""
     clean_room: CleanRoom | None = None
     """The run of that validation in a fresh checkout; None where there was none."""
+    coverage: WorkCoverage | None = None
+    """What it ran of the lines that the work added; None where that is not asked."""
     flaky: dict[str, Flake] = field(default_factory=dict)
     """The commands that failed and passed on the same tree, each as it was seen last."""
     branch: str | None = None
@@ -391,6 +394,8 @@ def _at_forge(state: Session, event: ForgeEvent, at: int) -> None:
     """The pull request, and the work that has commits of somebody else now, or is part of the base branch."""
     state.forge = forge_after(state.forge, event, at, state.spent.cost_micros or 0)
     if isinstance(event, CommitsTaken):
+        if event.head != state.tree:  # it counts lines of the work without them
+            state.coverage = None
         if event.validated:
             state.validated = state.validated and state.validated.changed(version=state.version)
         elif event.head != state.tree:  # what was validated was without them

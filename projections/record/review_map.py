@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
 
+from domain.checks.coverage import LineRange
 from domain.checks.weakening import Weakening
 from domain.delivery.events import TestsPassed, ValidationFailed
 from domain.findings.attention import FACTS, AttentionFact, MapHunk, ShownFact, by_attention
@@ -41,6 +44,7 @@ class _MapFacts:
         self._agents = {each.version: each.by for each in moments if isinstance(each, WorkChange)}
         self._last_look = max((each.version for each in moments if isinstance(each, LookTaken)), default=0)
         self._weakened = _weakened(work.history)
+        self._coverage = _coverage(work)
         self._deciding = {file.path for file in work.result.files if file.decides is not None}
         self._outside = {*work.result.outside}
         if any(file.named for file in work.result.files):
@@ -60,11 +64,18 @@ class _MapFacts:
         if self._last_look and changed > self._last_look:
             yield "changed_after_last_look", changed
         yield "weakened", self._weakened.get(hunk.path, newest if hunk.path in self._deciding else 0)
+        yield "not_run", self._not_run(hunk.path, numbers) if newest <= self._coverage.version else 0
         yield "comment", self._commented(hunk)
         yield "outside", (changed or newest) if hunk.path in self._outside else 0
         fixes = [version for run in runs for version in (run.author, run.changed) if version in self._ledger.fixes]
         yield "written_by_fix", max(fixes, default=0)
         yield "several_agents", self._several(runs)
+
+    def _not_run(self, path: str, numbers: Sequence[int]) -> int:
+        """The event of the validation, if it has not run one of these lines; what was changed later is not known."""
+        ranges = self._coverage.lines.get(path, ())
+        missed = any(each.first <= number <= each.last for each in ranges for number in numbers)
+        return self._coverage.version if missed else 0
 
     def _several(self, runs: Iterable[NamedLines]) -> int:
         """The newest change, where more than one agent wrote these lines."""
@@ -81,6 +92,21 @@ class _MapFacts:
             and (place.line is None or (place.line <= last and (place.end_line or place.line) >= first))
         ]
         return max(versions, default=0)
+
+
+class _Coverage(NamedTuple):
+    """The lines that the newest validation has not run, by file, and its event."""
+
+    version: int = 0
+    lines: Mapping[str, tuple[LineRange, ...]] = MappingProxyType({})
+
+
+def _coverage(work: RecordedWork) -> _Coverage:
+    """Of a validation of the work as it is now; what people or another iteration have added since is not known."""
+    if work.session.coverage is None:
+        return _Coverage()
+    versions = (each.version for each in work.history if isinstance(each.event, TestsPassed | RoundValidated))
+    return _Coverage(max(versions), {each.path: each.lines for each in work.session.coverage.not_run})
 
 
 def _weakened(history: Iterable[Recorded]) -> dict[str, int]:
@@ -118,6 +144,7 @@ def map_view(work: RecordedWork, hunks: Iterable[PatchHunk], whole: Whole) -> Re
     return ReviewMapView(
         version=work.session.version,
         head=work.result.head,
+        unread=work.session.coverage.problem if work.session.coverage else None,
         items=tuple(map(_hunk_view, mapped(work, hunks, whole))),
     )
 

@@ -148,7 +148,10 @@ def report_of(session: Session) -> ReportView | None:
     if session.validated is None and session.proves_nothing is None:
         return None
     return ReportView(
-        clean_room=session.clean_room or False, flaky=tuple(session.flaky.values()), weakened=session.weakened
+        clean_room=session.clean_room or False,
+        flaky=tuple(session.flaky.values()),
+        weakened=session.weakened,
+        coverage=session.coverage,
     )
 
 

@@ -3,6 +3,8 @@
 from pydantic import Field
 
 from domain.findings.attention import AttentionFact
+from domain.values.base import absent
+from domain.values.sentences import Sentence
 from projections.views.base import View
 
 
@@ -32,4 +34,7 @@ class ReviewMapView(View):
 
     version: int
     head: str | None = Field(description="null while nothing has changed")
+    unread: Sentence | None = Field(
+        default=None, exclude_if=absent, description="why the coverage report of the validation says nothing"
+    )
     items: tuple[MapHunkView, ...]

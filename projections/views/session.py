@@ -4,6 +4,7 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
+from domain.checks.coverage import WorkCoverage
 from domain.checks.weakening import Weakening
 from domain.convergence.assessment import Metrics
 from domain.delivery.chart import Phase, PhaseStatus
@@ -249,6 +250,9 @@ class ReportView(View):
     flaky: tuple[Flake, ...] = Field(default=(), description="commands that failed and passed on the same tree")
     weakened: tuple[Weakening, ...] = Field(
         default=(), description="what makes the validation prove less than before the work"
+    )
+    coverage: WorkCoverage | None = Field(
+        default=None, exclude_if=absent, description="which added lines no command has run; null where it is not asked"
     )
 
 

@@ -167,6 +167,7 @@ class HostCommands:
             reasons=verdict.reasons,
             report=report,
             clean_room=verdict.clean_room,
+            coverage=verdict.coverage,
             flaky=verdict.flaky,
             cause=verdict.cause,
             weakened=verdict.weakened,
@@ -213,7 +214,9 @@ class HostCommands:
             before=together(count for each in tests.values() for count in each) if ran else (),
             after=verdict.tests if ran else (),
         )
-        return replace(verdict, weakened=less)
+        if verdict.written is None:
+            return replace(verdict, weakened=less)
+        return replace(verdict, weakened=less, coverage=await asyncio.to_thread(verdict.written.of, workspace, state))
 
     async def ready(self, job: Job) -> Failure | None:
         """Prepare the folder in which an agent is asked."""

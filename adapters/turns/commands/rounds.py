@@ -10,6 +10,7 @@ import orjson
 from adapters.turns.commands.validate import WorkVerdict
 from adapters.turns.job import Job
 from adapters.turns.merged_check import MergedCheck
+from domain.checks.coverage import together as coverages_together
 from domain.checks.test_counts import none_ran, together
 from domain.delivery.state import Delivery
 from domain.delivery.validation import new_failures
@@ -57,6 +58,7 @@ async def validate_round(job: Job, session: Orchestration, *, base: str, judge: 
         no_tests=all(each.passed for each in verdicts)
         and none_ran(together(n for each in verdicts for n in each.tests)),
         clean_room=next((each.clean_room for each in verdicts if each.clean_room), None),
+        coverage=coverages_together([each.coverage for each in verdicts if each.coverage]),
         earlier=tuple(earlier),
         report=report,
         seconds=time.monotonic() - started,

@@ -18,8 +18,10 @@ from adapters.processes.environment import clean_environment
 from adapters.processes.program import Finished
 from adapters.project.escapes import Inspection, inspect
 from adapters.turns.commands.clock import BudgetClock
+from adapters.turns.commands.coverage import AwaitedReport, WrittenReport
 from adapters.turns.commands.prepare import CommandPlaces, RepeatedPlace
 from adapters.turns.commands.run import CommandPlace, output_of, own_program, reasons_of, run_of, run_step
+from domain.checks.coverage import WorkCoverage
 from domain.checks.test_counts import NO_COUNTS, RunnerCount, counts_in, none_ran, some_ran, together
 from domain.checks.weakening import Weakening
 from domain.delivery.validation import Baseline, failed_tests, not_startable, unready
@@ -60,6 +62,9 @@ class WorkVerdict:
     """How many tests ran, as far as the output says."""
     weakened: tuple[Weakening, ...] = ()
     """What makes the validation prove less than before the work."""
+    written: WrittenReport | None = None
+    """What the commands have written about their coverage; None where it is not asked, or they did not pass."""
+    coverage: WorkCoverage | None = None
     failure: Failure | None = None
     place: CommandPlace | None = None
 
@@ -88,6 +93,8 @@ class WorkVerdict:
             "weakened": [weakening.model_dump(by_alias=True) for weakening in self.weakened],
             "stale": self.stale,
         }
+        if self.coverage is not None:
+            whole["coverage"] = self.coverage.model_dump(by_alias=True)
         return orjson.dumps(whole).decode()
 
 
@@ -151,15 +158,28 @@ class WorkValidation:
                 return WorkVerdict(failure=failure, place=place)
             place = place.also(dict(inspection.env))
         dirty = not ready.as_in_clone and await self._places.has_leftovers(place)
+        report = await self._awaited(place)
         series = await self._series(steps, place, tree, may_be_stale=dirty)
         if series.stale:
             await self._places.set_up_again(place)
-        verdict = self._verdict(series, steps, place)
+        verdict = replace(self._verdict(series, steps, place), written=await self._written(report, series))
         if (await self._places.workspace()).in_place is not None or not self._preparation.clean_room:
             return verdict
         if not dirty and not self._preparation.setup:
             return replace(verdict, clean_room=CleanRoom(needed=False))
         return await self._in_clean_room(verdict, steps, tree, place) if verdict.passed else verdict
+
+    async def _awaited(self, place: CommandPlace) -> AwaitedReport | None:
+        """The coverage report that the commands are expected to write there, if there is to be one."""
+        path = self._preparation.coverage
+        return None if path is None else await asyncio.to_thread(AwaitedReport.before, place.top, place.folder, path)
+
+    async def _written(self, report: AwaitedReport | None, series: "_Series") -> WrittenReport | None:
+        """The report after commands that passed. What a command wrote that failed first says too little."""
+        if report is None or not series.passed:
+            return None
+        repeated = bool(series.flaky or series.stale)
+        return await asyncio.to_thread(report.after, repeated=repeated)
 
     async def _in_clean_room(
         self, verdict: WorkVerdict, steps: Sequence[ValidationStep], tree: str | None, before: CommandPlace
@@ -174,7 +194,9 @@ class WorkValidation:
                     clean = CleanRoom(needed=True, seconds=_since(began), setup=ready.setup, same=False)
                     return failed if failed.failure else replace(failed, clean_room=clean)
             place = self._moved(self._with_base(ready.place), before)
+            report = await self._awaited(place)
             series = await self._series(steps, place, tree)
+            verdict = replace(verdict, written=await self._written(report, series))
         clean = CleanRoom(
             needed=True, seconds=_since(began), setup=ready.setup, same=series.passed, stale=verdict.stale
         )

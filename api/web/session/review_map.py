@@ -25,7 +25,9 @@ def review_map(context: PanelContext) -> dict[str, Any]:
     history = context.store.history(context.session.id, upto=context.version)
     work = RecordedWork(context.session, history, result, context.whereabouts)
     entries = mapped(work, _hunks(context), partial(whole, context, most=10_000_000))
+    coverage = context.session.coverage
     return {
+        "unread": context.worded(coverage.problem) if coverage and coverage.problem else "",
         "hunks": [
             {
                 "path": entry.hunk.path,
@@ -36,7 +38,7 @@ def review_map(context: PanelContext) -> dict[str, Any]:
                 "because": entry.because,
             }
             for place, entry in enumerate(entries)
-        ]
+        ],
     }
 
 
