@@ -3,14 +3,16 @@
 from collections.abc import Callable
 from typing import Any
 
+from domain.checks.coverage import LineRange, NotRun, WorkCoverage
 from domain.checks.weakening import Weakening
 from domain.delivery.chart import NEEDED, QUICK
 from domain.delivery.commands import HoldBudget, RecordBaseline, RecordValidation, ResumeBudget
-from domain.delivery.validation import Baseline, BaselineCommand
+from domain.delivery.validation import Baseline, BaselineCommand, Preparation
 from domain.orchestration.commands import RecordRound
 from domain.orchestration.events import TreeFailures
 from domain.session.validation import Flake
 from domain.session.workspace import ChangedFile, WorkspaceChanges
+from domain.values.sentences import Sentence
 from tests.golden.happenings import BASE, HEAD, PREPARED, SHOP, TESTS
 from tests.golden.scenes import validated
 from tests.projections.given import APPROVING
@@ -58,6 +60,24 @@ def short(stage: Stage) -> None:
     stage.answers("delivery-quick", APPROVING)
 
 
+def covered(stage: Stage) -> None:
+    """Validations that say which lines they have run: of a delivery, one that could not be read, and of a run."""
+    missed = (NotRun(path="a.py", lines=(LineRange(first=3, last=4),)), NotRun(path="b.py", lines=(), listed=False))
+    unread = Sentence("coverage_unreadable", path="coverage.json", reason=Sentence("coverage_missing"))
+    said = WorkCoverage(path="coverage.json", not_run=missed), WorkCoverage(path="coverage.json", problem=unread)
+    for name, coverage in zip(("delivery-covered", "delivery-unread"), said, strict=True):
+        stage.delivers(name, phases=NEEDED, preparation=Preparation(coverage="coverage.json"))
+        stage.answers(name, "Written.", prepared=PREPARED)
+        stage.do(name, RecordValidation(passed=True, summary="Passed.", coverage=coverage, **_turn(stage, name)))
+    name = "orchestration-covered"
+    stage.orchestrates(name, steps=TESTS, workspace=SHOP, repository=True, max_rounds=1)
+    stage.answers(name, plan(subtask(start_phase=3, end_phase=3)))
+    stage.do(name, RecordBaseline(**_turn(stage, name), baseline=Baseline(commands=(_ran(),)), prepared=PREPARED))
+    _works(stage, name, HEAD)
+    stage.do(name, RecordRound(**_turn(stage, name), passed=True, summary="1 passed", coverage=said[0]))
+    stage.answers(name, verdicts(Backend=True))
+
+
 def _ran() -> BaselineCommand:
     return BaselineCommand(stage="test", command="pytest", startable=True, exit_code=0, passed=True, seconds=1.0)
 
@@ -80,4 +100,4 @@ def _checked(stage: Stage, name: str, *reasons: str) -> None:
     stage.do(name, RecordRound(**_turn(stage, name), **fields))
 
 
-SCENES: dict[str, Callable[[Stage], None]] = {"runs": runs, "short": short, "flaky": flaky}
+SCENES: dict[str, Callable[[Stage], None]] = {"runs": runs, "short": short, "flaky": flaky, "covered": covered}
