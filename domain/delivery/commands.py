@@ -5,7 +5,6 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from domain.checks.coverage import WorkCoverage
 from domain.checks.weakening import Weakening
 from domain.delivery.chart import PHASES, Phase
 from domain.delivery.events import (
@@ -35,7 +34,7 @@ from domain.session.past_commands import RecordedCommand
 from domain.session.state import Session
 from domain.session.team_decisions import DecisionPolicy
 from domain.session.turns import RecordPackage, RecordTurn, RetryTurn, TurnAnswered, TurnAttemptFailed, TurnFailed
-from domain.session.validation import Cause, CleanRoom, Flake, ValidationStep
+from domain.session.validation import Cause, CleanRoom, Flake, ValidationStep, WorkCoverage
 from domain.session.workspace import EVERYTHING, PathScope, ReviewedDiff
 from domain.values.base import Command, DomainEvent, StartCommand, Text, Unknown
 from domain.values.budget import BudgetLimits, Extension

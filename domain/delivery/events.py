@@ -4,7 +4,6 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from domain.checks.coverage import WorkCoverage
 from domain.checks.weakening import Weakening
 from domain.delivery.chart import PHASES, Phase
 from domain.delivery.validation import BaselineCommand, Escape, Preparation
@@ -13,7 +12,7 @@ from domain.session.children import ReviewSettings
 from domain.session.team_decisions import (
     TeamPolicy,
 )
-from domain.session.validation import Cause, CleanRoom, Flake, SetupCommand, Stage, ValidationStep
+from domain.session.validation import Cause, CleanRoom, Flake, SetupCommand, Stage, ValidationStep, WorkCoverage
 from domain.session.workspace import EVERYTHING, PathScope, ReviewedDiff
 from domain.values.base import DomainEvent, Text, Value, absent
 from domain.values.budget import BudgetLimits, ExhaustedBudget, Reason

@@ -5,7 +5,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from domain.checks.coverage import WorkCoverage
 from domain.checks.weakening import Weakening
 from domain.delivery.commands import RecordBaseline
 from domain.delivery.validation import Baseline
@@ -32,7 +31,7 @@ from domain.session.turns import (
     TurnAttemptFailed,
     TurnFailed,
 )
-from domain.session.validation import CleanRoom, Flake
+from domain.session.validation import CleanRoom, Flake, WorkCoverage
 from domain.session.workspace import ResultPublished
 from domain.values.base import Command, DomainEvent, StartCommand, Text
 from domain.values.budget import Extension

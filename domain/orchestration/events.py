@@ -4,13 +4,12 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from domain.checks.coverage import WorkCoverage
 from domain.checks.weakening import Weakening
 from domain.delivery.validation import BaselineCommand, Escape, Preparation
 from domain.session.attempts import ONCE, RetryPolicy, Unready
 from domain.session.children import ReviewSettings
 from domain.session.team_decisions import TeamPolicy
-from domain.session.validation import CleanRoom, Flake, SetupCommand, ValidationStep
+from domain.session.validation import CleanRoom, Flake, SetupCommand, ValidationStep, WorkCoverage
 from domain.session.workspace import EVERYTHING, PathScope
 from domain.values.base import DomainEvent, Text, Value, absent
 from domain.values.phases import AgentPhase, AgentPhases

@@ -6,7 +6,6 @@ States are plain dataclasses. `evolve` makes one private copy, assigns its field
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
-from domain.checks.coverage import WorkCoverage
 from domain.checks.weakening import Weakening
 from domain.session.attempts import (
     ONCE,
@@ -59,7 +58,7 @@ from domain.session.turns import (
     is_stand_in,
     weakest,
 )
-from domain.session.validation import CleanRoom, Flake, Validated
+from domain.session.validation import CleanRoom, Flake, Validated, WorkCoverage
 from domain.session.workspace import ResultPublished, ReviewedLines, WorkspaceChanges, WorkspacePrepared
 from domain.values.base import DomainEvent, Refused, Text, counted, milliseconds, without
 from domain.values.budget import Spent

@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from domain.values.base import Invalid, Text, Value
+from domain.values.base import Invalid, Text, Value, absent
 from domain.values.sentences import Sentence, sentence_of
 
 Stage = Literal["lint", "type", "test", "custom"]
@@ -132,6 +132,34 @@ class Flake(Value):
     failed: int = Field(description="how often it failed")
     tests: tuple[str, ...] = Field(default=(), description="the tests that failed, as far as the output names them")
     known: bool = Field(default=False, description="whether it is flaky without the changes, too")
+
+
+class LineRange(Value):
+    """Lines from one number to another, both included."""
+
+    first: int
+    last: int
+
+
+class NotRun(Value):
+    """Lines that the work added to a file and no validation has run."""
+
+    path: str
+    lines: tuple[LineRange, ...]
+    in_report: bool = Field(
+        default=True,
+        exclude_if=lambda in_report: in_report,
+        description="false where the report has files of this kind, but not this one",
+    )
+
+
+class WorkCoverage(Value):
+    """What the coverage report of a validation says about the lines that the work added."""
+
+    path: str = Field(description="the report, from the top of the repository")
+    not_run: tuple[NotRun, ...] = Field(default=(), description="by file; the lines that no command has run")
+    cut: bool = Field(default=False, exclude_if=lambda cut: not cut, description="whether there are more lines")
+    problem: Sentence | None = Field(default=None, exclude_if=absent, description="why the report says nothing")
 
 
 class Validated(Value):

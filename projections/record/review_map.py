@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-from domain.checks.coverage import LineRange
 from domain.checks.weakening import Weakening
 from domain.delivery.events import TestsPassed, ValidationFailed
 from domain.findings.attention import FACTS, AttentionFact, MapHunk, ShownFact, by_attention
@@ -18,6 +17,7 @@ from domain.session.comments import CommentMade, CommentPlace, Whereabouts
 from domain.session.past_commands import Whole
 from domain.session.record import Recorded
 from domain.session.state import Session
+from domain.session.validation import LineRange
 from projections.record.moments import moments_of
 from projections.views.review_map import AttentionView, MapHunkView, MapLine, ReviewMapView
 from projections.views.session import ResultView

@@ -4,7 +4,6 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from domain.checks.coverage import WorkCoverage
 from domain.checks.weakening import Weakening
 from domain.convergence.assessment import Metrics
 from domain.delivery.chart import Phase, PhaseStatus
@@ -15,7 +14,7 @@ from domain.orchestration.events import Mode
 from domain.session.attempts import Work
 from domain.session.forge import ForgeKind, RestReason
 from domain.session.turns import FenceLevel
-from domain.session.validation import CleanRoom, Flake, Stage, Validated
+from domain.session.validation import CleanRoom, Flake, Stage, Validated, WorkCoverage
 from domain.session.workspace import FileStatus
 from domain.values.base import absent
 from domain.values.budget import Reason

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adapters.turns.commands.coverage import AwaitedReport, WrittenReport
-from domain.checks.coverage import LARGEST
+from domain.delivery.coverage import LARGEST
 
 GOOD = b"SF:a.js\nDA:1,0\nend_of_record\n"
 

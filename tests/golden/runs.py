@@ -3,14 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from domain.checks.coverage import LineRange, NotRun, WorkCoverage
 from domain.checks.weakening import Weakening
 from domain.delivery.chart import NEEDED, QUICK
 from domain.delivery.commands import HoldBudget, RecordBaseline, RecordValidation, ResumeBudget
 from domain.delivery.validation import Baseline, BaselineCommand, Preparation
 from domain.orchestration.commands import RecordRound
 from domain.orchestration.events import TreeFailures
-from domain.session.validation import Flake
+from domain.session.validation import Flake, LineRange, NotRun, WorkCoverage
 from domain.session.workspace import ChangedFile, WorkspaceChanges
 from domain.values.sentences import Sentence
 from tests.golden.happenings import BASE, HEAD, PREPARED, SHOP, TESTS
@@ -62,7 +61,7 @@ def short(stage: Stage) -> None:
 
 def covered(stage: Stage) -> None:
     """Validations that say which lines they have run: of a delivery, one that could not be read, and of a run."""
-    missed = (NotRun(path="a.py", lines=(LineRange(first=3, last=4),)), NotRun(path="b.py", lines=(), listed=False))
+    missed = (NotRun(path="a.py", lines=(LineRange(first=3, last=4),)), NotRun(path="b.py", lines=(), in_report=False))
     unread = Sentence("coverage_unreadable", path="coverage.json", reason=Sentence("coverage_missing"))
     said = WorkCoverage(path="coverage.json", not_run=missed), WorkCoverage(path="coverage.json", problem=unread)
     for name, coverage in zip(("delivery-covered", "delivery-unread"), said, strict=True):

@@ -10,8 +10,9 @@ from typing import NamedTuple, Self
 from adapters.workspace.entries import check_place, opened_folder, read
 from adapters.workspace.git import WorkspaceError
 from adapters.workspace.workspace import Workspace
-from domain.checks.coverage import LARGEST, Measured, ReportNames, WorkCoverage, measured, of_work
+from domain.delivery.coverage import LARGEST, Measured, ReportNames, measured, of_work
 from domain.provenance.patches import hunks
+from domain.session.validation import WorkCoverage
 from domain.values.json import Malformed
 from domain.values.sentences import Sentence, sentence_of
 
@@ -83,7 +84,7 @@ class AwaitedReport(NamedTuple):
 
 def _state(path: Path) -> _State:
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns

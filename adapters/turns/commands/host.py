@@ -214,9 +214,11 @@ class HostCommands:
             before=together(count for each in tests.values() for count in each) if ran else (),
             after=verdict.tests if ran else (),
         )
-        if verdict.written is None:
+        if verdict.coverage_report is None:
             return replace(verdict, weakened=less)
-        return replace(verdict, weakened=less, coverage=await asyncio.to_thread(verdict.written.of, workspace, state))
+        return replace(
+            verdict, weakened=less, coverage=await asyncio.to_thread(verdict.coverage_report.of, workspace, state)
+        )
 
     async def ready(self, job: Job) -> Failure | None:
         """Prepare the folder in which an agent is asked."""

@@ -10,8 +10,8 @@ import orjson
 from adapters.turns.commands.validate import WorkVerdict
 from adapters.turns.job import Job
 from adapters.turns.merged_check import MergedCheck
-from domain.checks.coverage import together as coverages_together
 from domain.checks.test_counts import none_ran, together
+from domain.delivery.coverage import together as coverages_together
 from domain.delivery.state import Delivery
 from domain.delivery.validation import new_failures
 from domain.orchestration.commands import RecordRound

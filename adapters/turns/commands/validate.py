@@ -21,7 +21,6 @@ from adapters.turns.commands.clock import BudgetClock
 from adapters.turns.commands.coverage import AwaitedReport, WrittenReport
 from adapters.turns.commands.prepare import CommandPlaces, RepeatedPlace
 from adapters.turns.commands.run import CommandPlace, output_of, own_program, reasons_of, run_of, run_step
-from domain.checks.coverage import WorkCoverage
 from domain.checks.test_counts import NO_COUNTS, RunnerCount, counts_in, none_ran, some_ran, together
 from domain.checks.weakening import Weakening
 from domain.delivery.validation import Baseline, failed_tests, not_startable, unready
@@ -34,6 +33,7 @@ from domain.session.validation import (
     SetupCommand,
     ValidationResult,
     ValidationStep,
+    WorkCoverage,
     outcome,
 )
 from domain.values.sentences import Sentence, with_output
@@ -62,7 +62,7 @@ class WorkVerdict:
     """How many tests ran, as far as the output says."""
     weakened: tuple[Weakening, ...] = ()
     """What makes the validation prove less than before the work."""
-    written: WrittenReport | None = None
+    coverage_report: WrittenReport | None = None
     """What the commands have written about their coverage; None where it is not asked, or they did not pass."""
     coverage: WorkCoverage | None = None
     failure: Failure | None = None
@@ -162,7 +162,7 @@ class WorkValidation:
         series = await self._series(steps, place, tree, may_be_stale=dirty)
         if series.stale:
             await self._places.set_up_again(place)
-        verdict = replace(self._verdict(series, steps, place), written=await self._written(report, series))
+        verdict = replace(self._verdict(series, steps, place), coverage_report=await self._report_of(report, series))
         if (await self._places.workspace()).in_place is not None or not self._preparation.clean_room:
             return verdict
         if not dirty and not self._preparation.setup:
@@ -174,7 +174,7 @@ class WorkValidation:
         path = self._preparation.coverage
         return None if path is None else await asyncio.to_thread(AwaitedReport.before, place.top, place.folder, path)
 
-    async def _written(self, report: AwaitedReport | None, series: "_Series") -> WrittenReport | None:
+    async def _report_of(self, report: AwaitedReport | None, series: "_Series") -> WrittenReport | None:
         """The report after commands that passed. What a command wrote that failed first says too little."""
         if report is None or not series.passed:
             return None
@@ -196,7 +196,7 @@ class WorkValidation:
             place = self._moved(self._with_base(ready.place), before)
             report = await self._awaited(place)
             series = await self._series(steps, place, tree)
-            verdict = replace(verdict, written=await self._written(report, series))
+            verdict = replace(verdict, coverage_report=await self._report_of(report, series))
         clean = CleanRoom(
             needed=True, seconds=_since(began), setup=ready.setup, same=series.passed, stale=verdict.stale
         )

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from domain.checks.coverage import (
+from domain.delivery.coverage import (
     LAST_LINE,
     MOST_RANGES,
     NotRun,
@@ -79,7 +79,7 @@ def test_relative_names_begin_where_the_commands_ran_or_at_the_top() -> None:
 def test_a_file_of_the_same_kind_that_the_report_does_not_have_has_not_run() -> None:
     hunks = [added("new.py", 1, 2), added("tests/test_new.py", 1), added("README.md", 1)]
     [part] = of_work(measured(report(cart=([1], []))), NAMES, hunks, "c.json").not_run
-    assert (part.path, part.listed, len(part.lines)) == ("new.py", False, 1)
+    assert (part.path, part.in_report, len(part.lines)) == ("new.py", False, 1)
 
 
 @pytest.mark.parametrize(

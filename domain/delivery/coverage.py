@@ -9,11 +9,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from pydantic import Field
-
 from domain.checks.test_files import is_test
 from domain.provenance.patches import PatchHunk
-from domain.values.base import Value, absent
+from domain.session.validation import LineRange, NotRun, WorkCoverage
 from domain.values.json import JSON, Malformed, decode
 from domain.values.sentences import Sentence
 
@@ -27,42 +25,14 @@ _RECORD: Final = re.compile(r"[A-Z][A-Z0-9]{1,15}:.*")
 _DATA: Final = re.compile(r"DA:([1-9]\d{0,7}),(\d{1,20})(?:,[^,]*)?")
 
 
-class LineRange(Value):
-    """Lines from one number to another, both included."""
-
-    first: int
-    last: int
-
-
-class NotRun(Value):
-    """Lines that the work added to a file and no validation has run."""
-
-    path: str
-    lines: tuple[LineRange, ...]
-    listed: bool = Field(
-        default=True,
-        exclude_if=lambda listed: listed,
-        description="false where the report has files of this kind, but not this one",
-    )
-
-
-class WorkCoverage(Value):
-    """What the coverage report of a validation says about the lines that the work added."""
-
-    path: str = Field(description="the report, from the top of the repository")
-    not_run: tuple[NotRun, ...] = Field(default=(), description="by file; the lines that no command has run")
-    cut: bool = Field(default=False, exclude_if=lambda cut: not cut, description="whether there are more lines")
-    problem: Sentence | None = Field(default=None, exclude_if=absent, description="why the report says nothing")
-
-
-class FileLines(NamedTuple):
+class RunLines(NamedTuple):
     """The lines of a file that have run, and those that have not."""
 
     run: frozenset[int]
     missed: frozenset[int]
 
 
-Measured = Mapping[str, FileLines]
+Measured = Mapping[str, RunLines]
 """A report: the files by the names that it gives them."""
 
 
@@ -73,23 +43,23 @@ def measured(raw: bytes) -> Measured:
     except UnicodeDecodeError as problem:
         raise Malformed(Sentence("not_utf8", number=problem.start)) from None
     parts = _coverage_py(decode(text)) if text.lstrip()[:1] == "{" else _lcov(text)
-    files: dict[str, FileLines] = {}
+    files: dict[str, RunLines] = {}
     for name, lines in parts:
-        earlier = files.get(name, FileLines(frozenset(), frozenset()))
+        earlier = files.get(name, RunLines(frozenset(), frozenset()))
         run = earlier.run | lines.run
-        files[name] = FileLines(run, (earlier.missed | lines.missed) - run)
+        files[name] = RunLines(run, (earlier.missed | lines.missed) - run)
     if not files:
         raise Malformed(Sentence("coverage_empty"))
     return files
 
 
-def _coverage_py(report: JSON) -> Iterator[tuple[str, FileLines]]:
+def _coverage_py(report: JSON) -> Iterator[tuple[str, RunLines]]:
     files = report.get("files") if isinstance(report, dict) else None
     if not isinstance(files, dict):
         raise Malformed(Sentence("coverage_without_files"))
     for name, entry in files.items():
         fields = entry if isinstance(entry, dict) else {}
-        yield name, FileLines(*(_numbers(name, fields.get(key), key) for key in ("executed_lines", "missing_lines")))
+        yield name, RunLines(*(_numbers(name, fields.get(key), key) for key in ("executed_lines", "missing_lines")))
 
 
 def _numbers(name: str, value: JSON, key: str) -> frozenset[int]:
@@ -100,7 +70,7 @@ def _numbers(name: str, value: JSON, key: str) -> frozenset[int]:
     return fit - {0}  # coverage.py counts an empty module as its line 0
 
 
-def _lcov(text: str) -> Iterator[tuple[str, FileLines]]:
+def _lcov(text: str) -> Iterator[tuple[str, RunLines]]:
     name: str | None = None
     run: set[int] = set()
     missed: set[int] = set()
@@ -111,7 +81,7 @@ def _lcov(text: str) -> Iterator[tuple[str, FileLines]]:
         elif line.startswith("DA:") and name is not None and (match := _DATA.fullmatch(line)):
             (run if int(match[2]) else missed).add(int(match[1]))
         elif line == "end_of_record" and name is not None:
-            yield name, FileLines(frozenset(run), frozenset(missed))
+            yield name, RunLines(frozenset(run), frozenset(missed))
             name, run, missed = None, set(), set()
         elif line and (line.startswith(("SF:", "DA:")) or not (line.startswith("#") or _RECORD.fullmatch(line))):
             raise Malformed(Sentence("coverage_line_malformed", number=number))
@@ -144,17 +114,17 @@ def of_work(report: Measured, names: ReportNames, added: Iterable[PatchHunk], pa
     lines: dict[str, list[int]] = {}
     for hunk in added:
         lines.setdefault(hunk.path, []).extend(line.number for line in hunk.lines if line.sign == "+")
-    known: dict[str, FileLines] = {}
+    entries: dict[str, RunLines] = {}
     for name, entry in report.items():
-        known |= {each: entry for each in names.paths(name) if each in lines and each not in known}
+        entries |= {each: entry for each in names.paths(name) if each in lines and each not in entries}
     kinds = {posixpath.splitext(name)[1] for name in report} - {""}
     parts = []
     for file, numbers in lines.items():
-        if file in known:
-            missed = known[file].missed
+        if file in entries:
+            missed = entries[file].missed
             parts.append(NotRun(path=file, lines=_ranges(number for number in numbers if number in missed)))
         elif posixpath.splitext(file)[1] in kinds and not is_test(file):
-            parts.append(NotRun(path=file, lines=_ranges(numbers), listed=False))
+            parts.append(NotRun(path=file, lines=_ranges(numbers), in_report=False))
     return _cut(path, [part for part in parts if part.lines])
 
 
@@ -173,7 +143,7 @@ def together(parts: Sequence[WorkCoverage]) -> WorkCoverage | None:
 
 def _both(one: NotRun, other: NotRun) -> NotRun:
     common = _ranges(sorted(_spread(one) & _spread(other)))
-    return NotRun(path=one.path, lines=common, listed=one.listed or other.listed)
+    return NotRun(path=one.path, lines=common, in_report=one.in_report or other.in_report)
 
 
 def _spread(part: NotRun) -> set[int]:
@@ -191,10 +161,10 @@ def _ranges(numbers: Iterable[int]) -> tuple[LineRange, ...]:
 
 
 def _cut(path: str, parts: Sequence[NotRun], *, cut: bool = False) -> WorkCoverage:
-    kept, left = [], MOST_RANGES
+    front, left = [], MOST_RANGES
     for part in parts:
         if left > 0:
-            kept.append(part.changed(lines=part.lines[:left]))
+            front.append(part.changed(lines=part.lines[:left]))
         cut |= len(part.lines) > left
         left -= len(part.lines)
-    return WorkCoverage(path=path, not_run=tuple(kept), cut=cut)
+    return WorkCoverage(path=path, not_run=tuple(front), cut=cut)
