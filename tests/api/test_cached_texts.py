@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
+import pytest
 from starlette.testclient import TestClient
 
 from adapters.store.location import open_store
@@ -38,6 +39,7 @@ class Wire:
         """There is no connection."""
 
 
+@pytest.mark.nightly
 def test_no_object_of_the_process_holds_a_redacted_text(tmp_path: Path) -> None:
     with inside(tmp_path, worklog_folder=tmp_path / "worklogs") as client:
         ids = filled(client)

@@ -117,6 +117,7 @@ def cut_power(server: Server, machine: FailingMachine, folder: Path, *, seconds:
         assert set(turns.values()) <= {1}
 
 
+@pytest.mark.nightly
 def test_power_cuts_lose_nothing_that_was_acknowledged(server: Server, machine: FailingMachine, tmp_path: Path) -> None:
     cut_power(server, machine, tmp_path, seconds=1.5, cuts=12)
 
@@ -171,6 +172,7 @@ def test_through_sixty_windows_of_a_failing_disk(server: Server, machine: Failin
 @pytest.mark.parametrize(
     "jumps", [(3_600.0, -3_600.0, 0.0), pytest.param((12.7 * YEAR, 60.0, -86_400.0), marks=pytest.mark.nightly)]
 )
+@pytest.mark.nightly
 def test_a_clock_that_jumps_never_turns_time_back(
     server: Server, machine: FailingMachine, jumps: tuple[float, ...]
 ) -> None:

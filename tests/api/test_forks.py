@@ -156,9 +156,9 @@ def test_a_fork_may_be_given_more_budget(client: TestClient) -> None:
     assert session(client, source)["iteration"] == 1
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "pointer"),
-    [
+def test_impossible_fork_is_refused_and_changes_nothing(client: TestClient) -> None:
+    source, _ = blocked_once(client)
+    impossible: list[tuple[Json, int, str | None]] = [
         ({}, 422, "/atVersion"),
         ({"atVersion": 0}, 422, "/atVersion"),
         ({"atVersion": 9_999}, 404, None),
@@ -167,16 +167,12 @@ def test_a_fork_may_be_given_more_budget(client: TestClient) -> None:
         ({"atVersion": 3, "substitute": {"profile": "seed"}}, 422, "/substitute/profile"),
         ({"atVersion": 3, "substitute": {"decision": "skip"}}, 409, None),
         ({"atVersion": 3, "substitute": {"budget": {"addRounds": 1}}}, 422, "/substitute/budget"),
-    ],
-)
-def test_impossible_fork_is_refused_and_changes_nothing(
-    client: TestClient, body: Json, status: int, pointer: str | None
-) -> None:
-    source, _ = blocked_once(client)
-    answer = client.post(f"/api/sessions/{source}/fork", json=body)
-    assert answer.status_code == status, answer.text
-    if pointer is not None:
-        assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+    ]
+    for body, status, pointer in impossible:
+        answer = client.post(f"/api/sessions/{source}/fork", json=body)
+        assert answer.status_code == status, (body, answer.text)
+        if pointer is not None:
+            assert [error["pointer"] for error in answer.json()["errors"]] == [pointer], body
     assert len(client.get("/api/sessions").json()["items"]) == 1
 
 

@@ -197,6 +197,7 @@ def grown(server: Server, session_id: str, version: int) -> int:
     return until(beyond, what="the next event")
 
 
+@pytest.mark.nightly
 def test_killed_again_and_again_a_run_comes_to_the_same_end(
     watched_run: tuple[str, Json, list[Path]], server: Server
 ) -> None:

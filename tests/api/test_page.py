@@ -193,6 +193,7 @@ def test_the_script_has_one_sink_and_loads_nothing_from_elsewhere(client: TestCl
     assert re.findall(r"https?://|@import|url\(", script + sheet) == []
 
 
+@pytest.mark.nightly
 def test_a_page_does_not_grow_with_its_session(client: TestClient) -> None:
     long = "<b>&'\"" * 700
     replies = {"dev": [long], "reviewer": [review(*[long] * 5)]}

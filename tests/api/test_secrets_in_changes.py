@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.api.server import Json, delivery, ended, events, inside, only, start
+from tests.kit.sweeps import sampled
 
 KEY = 'sk-sesame-"0123456789'
 PROGRAM = r"""
@@ -85,14 +86,18 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("how", "file"),
-    [
-        ("text", "shop.py"),
-        ("json", "key.json"),
-        ("binary", "key.bin"),
-        ("name", "***.txt"),
-        ("link", "link.txt"),
-        ("changes", "key.txt"),
-    ],
+    sampled(
+        [
+            ("text", "shop.py"),
+            ("json", "key.json"),
+            ("binary", "key.bin"),
+            ("name", "***.txt"),
+            ("link", "link.txt"),
+            ("changes", "key.txt"),
+        ],
+        0,
+        -1,
+    ),
 )
 def test_an_answer_that_writes_a_secret_is_asked_for_again(tmp_path: Path, how: str, file: str) -> None:
     session, history = run(tmp_path, how)

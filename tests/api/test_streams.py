@@ -325,6 +325,7 @@ def test_stream_of_unknown_session_is_404(server: Server, place: str) -> None:
 # -- nothing missed, nothing repeated ------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_a_hundred_disconnects_miss_and_repeat_nothing(server: Server) -> None:
     """Three clients, while the log grows: closed politely, reset, or cut inside of a message, and each time resumed
     from the last whole message."""

@@ -123,6 +123,7 @@ _LINES = """(cells) => cells.map((cell) => {
 
 
 @pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.nightly
 def test_numbers_beyond_ten_thousand_and_clocks_of_many_hours_stay_in_one_line(
     browser: Browser, tmp_path: Path, width: int
 ) -> None:

@@ -8,6 +8,7 @@ from tests.api.server import Server, delivery
 from tests.browser.accessible import faults
 from tests.browser.browsing import Browsing, browsing, live
 from tests.kit.replies import review
+from tests.kit.sweeps import sampled
 
 CUT = """() => [...document.querySelectorAll("main *")].filter((one) => one.checkVisibility()
   && getComputedStyle(one).overflowY !== "visible" && one.scrollHeight > one.clientHeight + 2
@@ -21,7 +22,7 @@ FOUR_DIGITS = """() => {
 LINES = """(labels) => labels.map((one) => Math.round(one.getBoundingClientRect().height))"""
 
 
-@pytest.mark.parametrize("tab", ["overview", "turns", "changes", "worklog"])
+@pytest.mark.parametrize("tab", sampled(["overview", "turns", "changes", "worklog"], 0))
 def test_everything_is_printed_and_nothing_that_only_a_screen_can_use(site: Browsing, server: Server, tab: str) -> None:
     for session_id, words in ((exhausted(server.client), "live"), (two_iterations(server.client), "finished")):
         page = site.tab(f"/sessions/{session_id}?tab={tab}&highlights=0")

@@ -34,6 +34,7 @@ from tests.browser.browsing import (
 )
 from tests.browser.test_axe import OPTIONS
 from tests.browser.test_looks import PHONE, SMALL_TARGETS
+from tests.kit.sweeps import sampled
 
 SLOW: dict[str, Any] = {"planner": [{"text": "A plan.", "delayMs": 60_000}]}
 LAN = "team.example"
@@ -189,7 +190,7 @@ def pages(server: Server) -> dict[str, str]:
     return {"home": "/", "inbox": "/decisions"} | {name: f"/sessions/{item}" for name, item in sessions.items()}
 
 
-@pytest.mark.parametrize("look", ["light", "phone", pytest.param("dark", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("look", sampled(["light", "phone", "dark"], 1))
 def test_noscript_parts_are_accessible(browser: Browser, server: Server, pages: dict[str, str], look: str) -> None:
     """axe needs script, so it checks the pages with our own script blocked."""
     with browsing(browser, server.url, bypass_csp=True, **LOOKS[look]) as site:

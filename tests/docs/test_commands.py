@@ -5,9 +5,12 @@ from pathlib import Path
 import pytest
 
 from tests.docs.commands import Terminal, documents, plain, programs_of, shown
+from tests.kit.sweeps import NIGHTLY
 
 
-@pytest.mark.parametrize("path", documents(), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, id=path.name, marks=NIGHTLY if path.name == "audit.md" else ()) for path in documents()]
+)
 def test_the_commands_of_a_document_say_what_it_shows(path: Path, tmp_path: Path) -> None:
     """`python -m tests.docs.commands` writes what they say now."""
     terminal = Terminal(tmp_path, programs_of(path))

@@ -264,6 +264,7 @@ def program(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
+@pytest.mark.nightly
 def test_a_backup_is_restored_and_verified(tmp_path: Path) -> None:
     programs = require()
     cluster, bin_folder = Cluster(programs), tmp_path / "bin"

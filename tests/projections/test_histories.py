@@ -113,6 +113,7 @@ def decided() -> str:
 
 
 @pytest.mark.parametrize("places", [PLACES[1:3], pytest.param(PLACES, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
 def test_decisions_and_views_are_the_same_under_another_hash_seed_time_zone_and_locale(
     places: list[dict[str, str]],
 ) -> None:

@@ -218,6 +218,7 @@ def test_tokens_and_money_are_summed_as_the_session_does(walk: Walk) -> None:
             assert step.point.unknown_turns == spent.unknown
 
 
+@pytest.mark.nightly
 def test_the_walks_meet_nearly_everything_that_can_happen(tmp_path: Path) -> None:
     """A random history that never gets anywhere proves nothing."""
     met: set[str] = set()

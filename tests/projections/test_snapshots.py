@@ -104,6 +104,7 @@ def test_an_unknown_version_is_none_with_snapshots_too(
     assert Sessions(log, taken(log, store, views)).get("delivery-1", version) is None
 
 
+@pytest.mark.nightly
 def test_sessions_of_every_kind_come_back_as_they_were(tmp_path: Path) -> None:
     """With and without snapshots, at every version: equal, and written the same."""
     kinds = set()

@@ -92,6 +92,7 @@ def check(seed: int, template: Path, place: Path) -> str:
 @pytest.mark.parametrize(
     "first", [0, *(pytest.param(number, marks=pytest.mark.nightly) for number in range(30, 300, 30))]
 )
+@pytest.mark.nightly
 def test_generated_moves_that_are_killed_lose_nothing(template: Path, tmp_path: Path, first: int) -> None:
     ended = [check(seed, template, tmp_path / str(seed)) for seed in range(first, first + 30)]
     assert ended.count("undone") > 5, ended

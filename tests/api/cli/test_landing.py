@@ -59,6 +59,7 @@ def passes(folder: Path, commit: str, place: Path) -> bool:
 
 
 @pytest.mark.parametrize("fit", [4, *(pytest.param(fit, marks=pytest.mark.nightly) for fit in (5, 16))])
+@pytest.mark.nightly
 def test_overlapping_deliveries(hansard: Hansard, here: Path, tmp_path: Path, fit: int) -> None:
     """Most land; 2 conflict with others, and 2 pass alone but fail on top of what landed before."""
     first = git(here, "rev-parse", "refs/heads/main")
