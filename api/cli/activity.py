@@ -16,12 +16,11 @@ from urllib.parse import quote
 from api.cli.client import Api, path_of
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.options import Json
 from api.cli.terminal import minutes, one_line, say, shortened
 from api.cli.waiting import doing, say_no_worker
 
 if TYPE_CHECKING:
-    pass
+    from api.cli.answers import ActivityFrame, ActivityList, Session, TurnView
 
 _LABELS: Final = {"read": "Read", "edit": "Edit", "execute": "Run", "search": "Search", "fetch": "Fetch"}
 _STEPS: Final = 2
@@ -37,26 +36,27 @@ _RULES: Final = re.compile(r"^[=\-_\s]+|[=\-_\s]+$")
 class RunningTurn:
     """One turn, and what it did so far."""
 
-    def __init__(self, turn: Json, commands: frozenset[str] = frozenset()) -> None:
+    def __init__(self, turn: "TurnView", commands: frozenset[str] = frozenset()) -> None:
         self.agent = one_line(str(turn.get("agent")))
         self._commands = commands if turn.get("work") == "prepare" else None
         """Of a baseline, the commands that have to pass; the others are the set-up."""
         self.seq = 0
         self._began = self._latest = monotonic()
         self._waited = _seconds_since(turn.get("requestedAt"))
-        self._calls: dict[str, Json] = {}
+        self._calls: dict[str, ActivityFrame] = {}
         self._steps: dict[str, str] = {}
         self._unfinished = ""
         self.news: list[str] = []
         """What is new since the last look, for a display that only adds lines."""
 
-    def take(self, frames: Iterable[Json]) -> None:
+    def take(self, frames: "Iterable[ActivityFrame]") -> None:
         """Frames that have come."""
         self.news = []
         for frame in frames:
             self.seq, self._latest = int(frame["seq"]), monotonic()
             key = str(frame.get("id") or self.seq)
-            merged = self._calls.pop(key, {}) | frame
+            before = self._calls.pop(key, None)
+            merged: ActivityFrame = {**before, **frame} if before else frame
             if frame["kind"] == "tool" and frame.get("status") == "running":
                 self._calls[key] = merged
             words = step(merged)
@@ -95,7 +95,7 @@ class RunningTurns:
         self._api = api
         self._turns: dict[str, RunningTurn] = {}
 
-    async def look(self, sessions: Iterable[Json]) -> list[RunningTurn]:
+    async def look(self, sessions: "Iterable[Session]") -> list[RunningTurn]:
         """The turns, with what came since the last look."""
         open_ = {turn["turnId"]: (session, turn) for session in sessions for turn in _worked_on(session)}
         self._turns = {
@@ -106,15 +106,16 @@ class RunningTurns:
             self._turns[name].take(await self._frames(session["id"], name, self._turns[name].seq))
         return list(self._turns.values())
 
-    async def _frames(self, session_id: str, turn_id: str, after: int) -> list[Json]:
+    async def _frames(self, session_id: str, turn_id: str, after: int) -> "list[ActivityFrame]":
         with suppress(Failed):  # an older server does not tell
-            page = await self._api.get(f"{path_of(session_id)}/turns/{quote(turn_id, safe='')}/activity", after=after)
-            items: list[Json] = page["items"]
-            return items
+            page: ActivityList = await self._api.get(
+                f"{path_of(session_id)}/turns/{quote(turn_id, safe='')}/activity", after=after
+            )
+            return page["items"]
         return []
 
 
-def step(frame: Json) -> str:
+def step(frame: "ActivityFrame") -> str:
     """`Run pytest -q → 1 failed`, or the last line of what the agent said; nothing for figures."""
     if frame["kind"] == "usage":
         return ""
@@ -127,13 +128,13 @@ def step(frame: Json) -> str:
     return f"{named} {shortened(title, _WIDTH)}".strip() + _result(frame)
 
 
-def agents_of(session: Json) -> tuple[str, ...]:
+def agents_of(session: "Session") -> tuple[str, ...]:
     """The agents that the session's open turns wait for, each once; commands are run by any worker."""
     turns = [turn for turn in session.get("outstandingTurns") or () if turn["work"] == "ask"]
     return tuple(dict.fromkeys(str(turn["agent"]) for turn in turns if not turn.get("external")))
 
 
-async def say_wait(api: Api, session: Json) -> None:
+async def say_wait(api: Api, session: "Session") -> None:
     """Say what the session waits for, and who could do it. Raises StoreError."""
     turns = [turn for turn in session.get("outstandingTurns") or () if turn["work"] != "wait"]
     if not turns:
@@ -154,7 +155,7 @@ async def say_wait(api: Api, session: Json) -> None:
         say_no_worker(str(session["id"]))
 
 
-def _result(frame: Json) -> str:
+def _result(frame: "ActivityFrame") -> str:
     match frame.get("status"):
         case "denied":
             return f" → {sentence('denied')}"
@@ -170,12 +171,12 @@ def _last_line(text: object) -> str:
     return one_line(_RULES.sub("", lines[-1])) if lines else ""
 
 
-def _worked_on(session: Json) -> list[Json]:
-    turns: list[Json] = session.get("outstandingTurns") or []
+def _worked_on(session: "Session") -> "list[TurnView]":
+    turns: list[TurnView] = session.get("outstandingTurns") or []
     return [turn for turn in turns if turn.get("work") != "wait" and not turn.get("external", turn.get("elsewhere"))]
 
 
-def _commands_of(session: Json) -> frozenset[str]:
+def _commands_of(session: "Session") -> frozenset[str]:
     return frozenset(str(step["command"]) for step in session.get("validationCommands") or ())
 
 

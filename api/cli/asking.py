@@ -3,14 +3,17 @@
 import asyncio
 import os
 import sys
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from api.cli.client import Api, path_of
+from api.cli.client import Api, Body, path_of
 from api.cli.exits import REFUSED, Failed
 from api.cli.labels import recorded, sentence
-from api.cli.options import Json
+from api.cli.options import Fields
 from api.cli.terminal import paint, say
 from api.cli.votes import votes_missing
+
+if TYPE_CHECKING:
+    from api.cli.answers import PermissionRequestView, ScopeRequestView, Session
 
 LABELS: Final = {
     "apply_fix": "Apply fix",
@@ -35,7 +38,7 @@ def is_interactive() -> bool:
     return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
-async def decide(api: Api, session: Json) -> bool:
+async def decide(api: Api, session: "Session") -> bool:
     """Ask for the decision of this review or debate and record it; False: it was left open.
 
     Bound to the version that the person saw: if someone else was faster, this says so and counts as decided.
@@ -45,7 +48,7 @@ async def decide(api: Api, session: Json) -> bool:
     )
     if answer is None:
         return False
-    body = {"decision": answer.choice, "rationale": answer.rationale}
+    body: Fields = {"decision": answer.choice, "rationale": answer.rationale}
     body |= {"seen": session["seen"]} if session.get("approval") else {}
     version = int(session["version"])
     if await _taken(api, str(session["id"]), "decision", body, version=version):
@@ -62,19 +65,18 @@ def parse_answer(line: str, choices: list[str]) -> TypedAnswer | None:
     return TypedAnswer(meant[0], rationale.strip()) if len(meant) == 1 else None
 
 
-async def allowed(api: Api, session: Json) -> bool:
+async def allowed(api: Api, session_id: str, request: "ScopeRequestView") -> bool:
     """Ask whether changes outside the scope may stay, and record the answer; False: it was left open."""
-    request = session["scopeRequest"]
     say("\n".join([sentence("Files outside the scope were changed:"), *(f"  {path}" for path in request["paths"])]))
     answer = await _ask(["allow", "deny"])
     if answer is None:
         return False
     body = {"requestId": request["requestId"], "decision": answer.choice}
-    await _taken(api, str(session["id"]), "scope", body)
+    await _taken(api, session_id, "scope", body)
     return True
 
 
-async def permitted(api: Api, session_id: str, request: Json) -> bool:
+async def permitted(api: Api, session_id: str, request: "PermissionRequestView") -> bool:
     """Ask whether an agent may use a tool, and record the answer; False: it was left open."""
     asks = sentence("{agent} asks for permission ({tool}):", agent=request["agent"], tool=request["tool"])
     lines = [asks, f"  {request['title']}"]
@@ -88,7 +90,7 @@ async def permitted(api: Api, session_id: str, request: Json) -> bool:
     return True
 
 
-async def _taken(api: Api, session_id: str, command: str, body: Json, *, version: int | None = None) -> bool:
+async def _taken(api: Api, session_id: str, command: str, body: Body, *, version: int | None = None) -> bool:
     """Send the answer; False, with a message, if someone else was faster."""
     try:
         await api.post(f"{path_of(session_id)}/{command}", body, version=version)

@@ -10,11 +10,11 @@ from api.cli import exits
 from api.cli.client import connected
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.options import HERE, AsJson, Json, Where
+from api.cli.options import HERE, AsJson, Where
 from api.cli.terminal import aligned, put, put_json, shortened, visible
 
 if TYPE_CHECKING:
-    pass
+    from api.cli.answers import BlameLine
 
 
 _TITLE: Final = 40
@@ -49,7 +49,7 @@ async def blame(
     return exits.OK
 
 
-def _row(line: Json) -> list[str]:
+def _row(line: "BlameLine") -> list[str]:
     who = f"{line['agent']} {line['turn']}" if line["session"] else ""
     why = shortened(line["demandedBy"]["title"], _TITLE) if line["demandedBy"] else ""
     approved = f"✓ {line['approvedBy']['actor'].partition(':')[2]}" if line["approvedBy"] else ""

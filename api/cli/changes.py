@@ -6,15 +6,18 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
 from api.cli import exits
 from api.cli.client import connected, path_of, resolve
 from api.cli.labels import recorded, sentence
-from api.cli.options import HERE, AsJson, Id, Json, Where
+from api.cli.options import HERE, AsJson, Id, Where
 from api.cli.terminal import paint, put, put_document, put_json, say, visible, visible_name
+
+if TYPE_CHECKING:
+    from api.cli.answers import ChangesView, ResultFile, ReviewMapView
 
 _COLOURS: Final = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -35,7 +38,7 @@ async def changes(
     async with connected(where) as api:
         if map_:
             return _put_map(await api.get(f"{path_of(await resolve(api, session))}/map"), json=json)
-        answer = await api.get(f"{path_of(await resolve(api, session))}/changes", turnId=turn)
+        answer: ChangesView = await api.get(f"{path_of(await resolve(api, session))}/changes", turnId=turn)
     if json:
         put_json(answer)
     elif stat:
@@ -47,7 +50,7 @@ async def changes(
     return exits.OK
 
 
-def _put_map(answer: Json, *, json: bool) -> int:
+def _put_map(answer: "ReviewMapView", *, json: bool) -> int:
     """Each hunk under its file, its place, and the reasons for where it is in the list."""
     if json:
         put_json(answer)
@@ -62,14 +65,14 @@ def _put_map(answer: Json, *, json: bool) -> int:
         put(f"  {why or sentence('nothing of the record asks for a look')}")
         for line in item["lines"]:
             put(paint(visible(f"  {line['sign']}{line['text']}"), _COLOURS.get(line["sign"])))
-    if answer.get("unread"):
-        say(exits.worded({"why": answer["unread"]["text"], "whySentence": answer["unread"]}, "why"))
+    if unread := answer.get("unread"):
+        say(exits.worded({"why": unread["text"], "whySentence": unread}, "why"))
     if not answer["items"]:
         say(sentence("Nothing was changed."))
     return exits.OK
 
 
-def _put_files(files: Sequence[Json], *, names_files: bool) -> None:
+def _put_files(files: "Sequence[ResultFile]", *, names_files: bool) -> None:
     """A line each: what happened to it, how many lines, its name. `names_files`: the request or the plan named some."""
     from rich.cells import cell_len, set_cell_size
 

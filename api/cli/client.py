@@ -11,7 +11,7 @@ from urllib.parse import quote
 from api.cli import exits
 from api.cli.exits import Failed, in_words
 from api.cli.labels import sentence
-from api.cli.options import Json, Where
+from api.cli.options import Where
 from api.cli.terminal import say
 from api.node.checkouts import checkout_of
 from domain.values.sentences import Sentence, from_wire
@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # they take a fifth of a second that `--help` does not have
     from httpx2 import AsyncClient, Response
     from starlette.applications import Starlette
 
+    from api.cli.answers import Event, EventPage, SessionAnswer
     from api.node.settings import Settings
     from api.system import System
 
@@ -67,6 +68,8 @@ _GATHERED: Final = ("substitute", "budget", "query")
 """Fields into which options are gathered."""
 _FIELD: Final = re.compile(rf"\b(?:{'|'.join(name for name in _OPTIONS if not name.islower())})\b")
 
+Body = Mapping[str, object]
+"""What is sent to the API: fields of the wire, with values that JSON can say."""
 Use = Literal["read", "all", "first", "start", "work"]
 """What a log is opened for: reading sessions; any endpoint, also where the log begins with it (`first`); starting a
 session, which takes a team; working on turns too."""
@@ -79,11 +82,12 @@ class Api:
         self._http = http
         self.poll, self.system = poll, system
 
-    async def get(self, path: str, **params: object) -> Json:
+    async def get(self, path: str, **params: object) -> Any:
+        """An answer that is an object; whoever asks says which of `api.cli.answers` it is."""
         headers = {"Accept-Language": of_environment(os.environ)}
         return _object(await self._ask("GET", path, params=_query(params), headers=headers))
 
-    async def values(self, address: str, **params: object) -> list[Json]:
+    async def values(self, address: str, **params: object) -> list[Any]:
         """An answer that is a list."""
         return [dict(each) for each in (await self._ask("GET", address, params=_query(params))).json()]
 
@@ -92,7 +96,7 @@ class Api:
         headers = {"Accept-Language": of_environment(os.environ)}
         return (await self._ask("GET", path, params=_query(params), headers=headers)).text
 
-    async def post(self, path: str, body: Json, *, key: str | None = None, version: int | None = None) -> Json:
+    async def post(self, path: str, body: Body, *, key: str | None = None, version: int | None = None) -> Any:
         """A command; `key` makes it safe to repeat, `version` binds it to what the caller has seen."""
         if key is not None and not key.isascii():
             raise Failed(sentence("An idempotency key has 1 to 255 visible ASCII characters."), code=exits.USAGE)
@@ -100,21 +104,21 @@ class Api:
         sent = {name: value for name, value in headers.items() if value is not None}
         return _object(await self._ask("POST", path, json=_query(body), headers=sent))
 
-    async def session(self, session_id: str, *, at: int | None = None) -> Json:
-        """`{"session", "availableCommands", …}`"""
-        return await self.get(path_of(session_id), version=at)
+    async def session(self, session_id: str, *, at: int | None = None) -> "SessionAnswer":
+        """A session, and what it allows."""
+        answer: SessionAnswer = await self.get(path_of(session_id), version=at)
+        return answer
 
-    async def events(self, session_id: str, *, after: int, limit: int = _LARGEST_PAGE) -> list[Json]:
+    async def events(self, session_id: str, *, after: int, limit: int = _LARGEST_PAGE) -> "list[Event]":
         """The next page of a session's events after version `after`."""
-        page = await self.get(f"{path_of(session_id)}/events", after=after, limit=min(limit, _LARGEST_PAGE))
-        items: list[Json] = page["items"]
-        return items
+        page: EventPage = await self.get(f"{path_of(session_id)}/events", after=after, limit=min(limit, _LARGEST_PAGE))
+        return page["items"]
 
     async def pages(
         self, path: str, *, limit: int, cursor: str | None = None, **filters: object
-    ) -> tuple[list[Json], str | None]:
+    ) -> tuple[list[Any], str | None]:
         """Up to `limit` items over as many pages as that takes, and the cursor after them."""
-        items: list[Json] = []
+        items: list[Any] = []
         while len(items) < limit:
             size = min(limit - len(items), _LARGEST_PAGE)
             page = await self.get(path, limit=size, cursor=cursor, **filters)
@@ -293,11 +297,11 @@ async def _is_an_id(api: Api, name: str) -> bool:
     return True
 
 
-def _query(values: Json) -> Json:
+def _query(values: Body) -> Mapping[str, object]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _object(answer: "Response") -> Json:
+def _object(answer: "Response") -> object:
     try:
         body = answer.json()
     except ValueError:

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
@@ -12,9 +12,12 @@ from api.cli.client import Api, connected, path_of, resolve, resolve_to_change
 from api.cli.editor import EditedWords, RemarkPlace, edited, quoted, remarks_in, save_words, unquoted
 from api.cli.exits import Failed
 from api.cli.labels import recorded, sentence
-from api.cli.options import HERE, AsJson, At, Id, Json, Key, Where
+from api.cli.options import HERE, AsJson, At, Fields, Id, Key, Where
 from api.cli.terminal import paint, put, put_json, say, visible, visible_name
 from api.cli.texts import text_from
+
+if TYPE_CHECKING:
+    from api.cli.answers import CommentView
 
 _PLACE: Final = re.compile(r"(.+?):([1-9][0-9]{0,9})(?:-([1-9][0-9]{0,9}))?")
 _ALL: Final = 10_000
@@ -99,7 +102,7 @@ async def edit_remarks(
     return [each._replace(place=whole) if each.place == RemarkPlace() else each for each in remarks], seen
 
 
-def comment_body(remark: EditedWords, end: int | None, head: str | None) -> Json:
+def comment_body(remark: EditedWords, end: int | None, head: str | None) -> Fields:
     """The body of a comment for the API."""
     place = remark.place
     side = place.side if place.path is not None else None
@@ -108,15 +111,14 @@ def comment_body(remark: EditedWords, end: int | None, head: str | None) -> Json
 
 
 def _made(comment_id: str, remark: EditedWords, end: int | None) -> str:
-    about = _about({"path": remark.place.path, "line": remark.place.line, "endLine": end})
+    about = _about(remark.place.path, remark.place.line, end)
     if not about:
         return sentence("Comment {comment} on the whole result.", comment=comment_id)
     return sentence("Comment {comment} on {place}.", comment=comment_id, place=about)
 
 
-def _about(comment: Json) -> str:
+def _about(path: str | None, line: int | None, end: int | None) -> str:
     """`src/shop.py:12-14`; empty for the whole."""
-    path, line, end = comment["path"], comment["line"], comment["endLine"]
     if path is None:
         return ""
     lines = "" if line is None else f":{line}" if end in (None, line) else f":{line}-{end}"
@@ -166,7 +168,7 @@ async def comments(
     return exits.OK
 
 
-def _put_all(items: list[Json], *, json: bool) -> int:
+def _put_all(items: "list[CommentView]", *, json: bool) -> int:
     if json:
         put_json({"items": items, "nextCursor": None})
         return exits.OK
@@ -177,10 +179,11 @@ def _put_all(items: list[Json], *, json: bool) -> int:
     return exits.OK
 
 
-def _put(item: Json) -> None:
+def _put(item: "CommentView") -> None:
     """A comment: what it is about and how it stands, its quote, the person's words, and the answers."""
     who = str(item["by"]).removeprefix("person:")
-    about = _about(item if item["now"] is None else item["now"]) or sentence("the whole result")
+    place = item["now"] or item
+    about = _about(place["path"], place["line"], place["endLine"]) or sentence("the whole result")
     about += f"  {sentence('(outdated)')}" if item["outdated"] else ""
     put(f"{item['commentId']}  {recorded('comment', item['status'])}  {about}  {paint(visible_name(who), 'bold')}")
     for line in item["quote"]:

@@ -1,7 +1,7 @@
 """`hansard decide`: a person's decision of a review or a debate."""
 
 import re
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
@@ -9,11 +9,14 @@ from api.cli import exits
 from api.cli.client import Api, connected, path_of, resolve_to_change
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.options import HERE, AsJson, Id, Json, Key, TeamFile, Version, Where
+from api.cli.options import HERE, AsJson, Fields, Id, Key, TeamFile, Version, Where
 from api.cli.start import say_who_goes_on, say_who_works
 from api.cli.terminal import put_json, say
 from api.cli.votes import votes_missing, whole_digest
 from api.cli.watch import follow_to_end, say_fix
+
+if TYPE_CHECKING:
+    from api.cli.answers import Receipt, Session
 
 Choice = Literal["apply_fix", "skip", "revise", "accept"]
 
@@ -52,13 +55,15 @@ async def decide(
     detach
         Do not wait for the session that continues.
     """
-    body: Json = {"decision": choice, "rationale": rationale}
+    body: Fields = {"decision": choice, "rationale": rationale}
     body |= {"comments": [_remark(words) for words in comment]} if comment else {}
     async with connected(where, "all") as api:
         session_id = await resolve_to_change(api, session)
         parent = await _goes_on(api, session_id)
         body |= {"seen": await whole_digest(api, session_id, seen)} if seen else {}
-        answer = await api.post(f"{path_of(session_id)}/decision", body, key=idempotency_key, version=if_version)
+        answer: Receipt = await api.post(
+            f"{path_of(session_id)}/decision", body, key=idempotency_key, version=if_version
+        )
         if await votes_missing(api, str(answer["sessionId"]), choice):
             if json:
                 put_json(answer)
@@ -78,7 +83,7 @@ async def decide(
         return await follow_to_end(api, str(parent["id"]), after=int(parent["version"]), json=json)
 
 
-def _remark(words: str) -> Json:
+def _remark(words: str) -> Fields:
     """`src/shop.py:12-14 Name this.`, or words about the whole."""
     match = _REMARK.fullmatch(words)
     if match is None:
@@ -87,10 +92,10 @@ def _remark(words: str) -> Json:
     return {"text": match["words"], "path": match["path"], "line": int(match["line"]), **end}
 
 
-async def _goes_on(api: Api, session_id: str) -> Json | None:
+async def _goes_on(api: Api, session_id: str) -> "Session | None":
     """The session that continues after the decision, as it is before; None if none waits for it, or if the log lacks
     it because only the review or debate was imported."""
-    session: Json = (await api.session(session_id))["session"]
+    session = (await api.session(session_id))["session"]
     if session["kind"] not in _DISCUSSIONS:
         return session
     try:

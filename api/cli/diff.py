@@ -1,6 +1,6 @@
 """`hansard diff`: where two sessions part, side by side."""
 
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 from cyclopts.types import PositiveInt
@@ -9,10 +9,13 @@ from api.cli import exits
 from api.cli.client import Api, connected, path_of, resolve
 from api.cli.discussion import Pairs
 from api.cli.labels import sentence
-from api.cli.options import HERE, AsJson, Id, Json, Where
+from api.cli.options import HERE, AsJson, Id, Where
 from api.cli.progress import describe
 from api.cli.session import details, more_lines
 from api.cli.terminal import put, put_json, put_pairs, shortened
+
+if TYPE_CHECKING:
+    from api.cli.answers import Cost, Diff, Divergence, Session
 
 
 async def diff(
@@ -36,9 +39,9 @@ async def diff(
     """
     async with connected(where) as api:
         one, other = await resolve(api, first), await resolve(api, second)
-        answer = await api.get(f"{path_of(one)}/diff/{other}", atA=at_first, atB=at_second)
+        answer: Diff = await api.get(f"{path_of(one)}/diff/{other}", atA=at_first, atB=at_second)
         ours, theirs = await api.session(one, at=at_first), await api.session(other, at=at_second)
-        first_apart = await _first_apart(api, {"a": one, "b": other}, answer["firstDivergence"])
+        first_apart = await _first_apart(api, (one, other), answer["firstDivergence"])
     if json:
         put_json(answer)
         return exits.OK
@@ -56,24 +59,24 @@ _OWN: Final = frozenset({"session", "parent", "discussed in", "workspace", "crea
 """What any two sessions have of their own."""
 
 
-async def _first_apart(api: Api, sessions: dict[str, str], divergence: Json | None) -> list[str]:
+async def _first_apart(api: Api, sessions: tuple[str, str], divergence: "Divergence | None") -> list[str]:
     """The first event of each that the other does not have, a line each."""
     if divergence is None:
         return [sentence("Both have the same events.")]
     lines = []
-    for name, session_id in sessions.items():
+    for name, session_id, at in zip("ab", sessions, (divergence["a"], divergence["b"]), strict=True):
         words = sentence("nothing more")
-        if at := divergence[name]:
+        if at:
             [event] = await api.events(session_id, after=at["version"] - 1, limit=1)
             words = f"{sentence('version {n}', n=event['version'])}, {event['type']}: {describe(event)}"
         lines.append(f"{name}: {shortened(words, _WIDTH)}")
     return lines
 
 
-def _put_sides(one: Json, other: Json, cost: Json) -> None:
+def _put_sides(one: "Session", other: "Session", cost: "Cost") -> None:
     """Every field of which they say different things, that of `a` above that of `b`."""
     sides = dict(details(one, [])), dict(details(other, []))
-    tokens = [cost[name]["tokens"] for name in ("a", "b")]
+    tokens = [cost["a"]["tokens"], cost["b"]["tokens"]]
     spent: Pairs = [("tokens", _beside(*("" if used is None else f"{used:,}" for used in tokens)))]
     names = [name for name in dict.fromkeys((*sides[0], *sides[1])) if name not in _OWN]
     rows = [(name, _beside(sides[0].get(name, ""), sides[1].get(name, ""))) for name in names]

@@ -3,16 +3,20 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from api.cli.exits import worded
 from api.cli.labels import recorded, sentence, verdict
-from api.cli.options import Json
 from api.cli.terminal import columns, counted, local_time, shortened
 from domain.provenance.patches import hunks
 
+if TYPE_CHECKING:
+    from api.cli.answers import ApprovalView, Metrics, RoundView, Session, VoteView, WaitingItem
+
 Pairs = list[tuple[str, str]]
+Told = Mapping[str, Any]
+"""What an agent has answered, in its own JSON."""
 
 _SEVERITIES: Final = ("critical", "major", "minor")
 _FOLDED: Final = 80
@@ -60,7 +64,7 @@ def changes_in(subject: str) -> str:
     return columns([path, f"+{added[path]} -{removed[path]}"] for path in added)
 
 
-def _planned(subtask: Json) -> list[str]:
+def _planned(subtask: Mapping[str, object]) -> list[str]:
     phases = list(dict.fromkeys(str(subtask.get(name, "?")) for name in ("start_phase", "end_phase")))
     name = "phase {phases}" if len(phases) == 1 else "phases {phases}"
     more = [sentence("in parallel")] if subtask.get("parallel") is True else []
@@ -73,7 +77,7 @@ def _planned(subtask: Json) -> list[str]:
     return [*(shortened(word, _FOLDED) for word in words), shortened(str(subtask.get("task", "")), _FOLDED)]
 
 
-def result(session: Json) -> Pairs:
+def result(session: "Session") -> Pairs:
     """The material for a person's decision: the rounds in short, how near they came, the feedback, the synthesis."""
     return [
         ("rounds", columns(_folded(entry) for entry in session["rounds"])),
@@ -89,7 +93,7 @@ def result(session: Json) -> Pairs:
     ]
 
 
-def in_full(session: Json) -> Pairs:
+def in_full(session: "Session") -> Pairs:
     """The same with every round's words, and the convergence after each."""
     folded = dict(result(session))
     spelt = "\n\n".join(_spelt(entry) for entry in session["rounds"])
@@ -99,7 +103,7 @@ def in_full(session: Json) -> Pairs:
 _AGREES: Final = frozenset({"PASS", "APPROVE"})
 
 
-def agreed(session: Json) -> str:
+def agreed(session: "Session") -> str:
     """Whether those who judged agree, and what each of them says in the newest round in which they judged."""
     newest = {
         str(entry["agent"]): str(entry["feedback"]["verdict"])
@@ -112,7 +116,7 @@ def agreed(session: Json) -> str:
     return sentence("yes: {words}" if _AGREES.issuperset(newest.values()) else "no: {words}", words=words)
 
 
-def stopped(session: Json) -> str:
+def stopped(session: "Session") -> str:
     """Why the talk ended, and after how many rounds."""
     reason = session["stopReason"]
     if not reason:
@@ -130,12 +134,12 @@ _WHY_STOPPED: Final = {
 }
 
 
-def convergence(session: Json) -> str:
+def convergence(session: "Session") -> str:
     """A line for each round."""
     rows = [
         [
             sentence("round {n}", n=number),
-            *(f"{metrics[name]:.2f}" for name in _SHARES.values()),
+            *(f"{share:.2f}" for share in _shares(metrics)),
             recorded("session_recommendation", str(metrics["recommendation"])),
         ]
         for number, metrics in enumerate(session["convergenceHistory"], 1)
@@ -143,19 +147,23 @@ def convergence(session: Json) -> str:
     return columns([["", *(sentence(share) for share in _SHARES), ""], *rows]) if rows else ""
 
 
-_SHARES: Final = {"agreement": "agreementRatio", "stability": "avgStability", "score": "overallScore"}
+_SHARES: Final = ("agreement", "stability", "score")
 
 
-def feedback(session: Json) -> str:
+def _shares(metrics: "Metrics") -> tuple[float, float, float]:
+    return metrics["agreementRatio"], metrics["avgStability"], metrics["overallScore"]
+
+
+def feedback(session: "Session") -> str:
     """The verdict, the issues with the worst first, and whatever else was brought up."""
-    answer: Json = session["feedback"] or {}
+    answer: Told = session["feedback"] or {}
     if not answer:
         return ""
     head = _concluded(answer)
     return "\n".join(filter(None, [head, *_issues(answer), *_others(answer), _fault(answer, session["rounds"])]))
 
 
-def synthesis(session: Json) -> str:
+def synthesis(session: "Session") -> str:
     """Its words, and in the place of the JSON at their end what that says."""
     summary = session["synthesis"]
     if not summary:
@@ -167,7 +175,7 @@ def synthesis(session: Json) -> str:
     return f"{_VERDICT_AT_THE_END.sub('', summary['text']).rstrip()}\n{_counted(summary['counts'])}".strip()
 
 
-def decision(session: Json) -> str:
+def decision(session: "Session") -> str:
     choice = session["decision"]
     if not choice:
         return ""
@@ -179,7 +187,7 @@ def decision(session: Json) -> str:
     return f"{by}, {local_time(choice['at'])}{why}{votes}"
 
 
-def approval(item: Json) -> str:
+def approval(item: "Session | WaitingItem") -> str:
     """The deciders, the votes so far, and what is missing, where the team file says how decisions are made."""
     policy = item.get("approval")
     if not policy:
@@ -190,7 +198,7 @@ def approval(item: Json) -> str:
     return "\n".join(filter(None, [*lines, *(" ".join(_vote(vote)) for vote in policy["votes"]), progress(policy)]))
 
 
-def progress(policy: Json) -> str:
+def progress(policy: "ApprovalView") -> str:
     """`skip: 1 of 2 votes`"""
     if policy["approvers"] == 1:
         return ""
@@ -202,19 +210,19 @@ def progress(policy: Json) -> str:
     )
 
 
-def _vote(vote: Json) -> list[str]:
+def _vote(vote: "VoteView") -> list[str]:
     why = f": {vote['rationale']}" if vote["rationale"] else ""
     voted = sentence("{actor} voted {choice}", actor=vote["actor"], choice=recorded("choice", vote["choice"]))
     return [f"{voted}{why}", local_time(vote["at"])]
 
 
-def _counted(counts: Json) -> str:
+def _counted(counts: Told) -> str:
     """`needs a fix: mostly agreed (resolved 1, remaining 2)`"""
     numbers = [f"{_counted_name(name)} {number}" for name, number in counts.items() if name.endswith("Count")]
     return f"{_concluded(counts)} ({', '.join(numbers)})"
 
 
-def _concluded(answer: Json) -> str:
+def _concluded(answer: Told) -> str:
     """`needs a fix: mostly agreed`"""
     words = (verdict(str(answer.get("verdict") or "")), str(answer.get("summary") or ""))
     return ": ".join(filter(None, words))
@@ -225,14 +233,14 @@ def _counted_name(name: str) -> str:
     return recorded("counted", word)
 
 
-def _dissent(session: Json) -> str:
+def _dissent(session: "Session") -> str:
     """The points that were never agreed and are not in the feedback already."""
     shown = feedback(session)
     claims = [shortened(str(claim), _LONG) for claim in session["dissent"]]
     return "\n".join(f"- {claim}" for claim in claims if claim not in shown)
 
 
-def _folded(entry: Json) -> list[str]:
+def _folded(entry: "RoundView") -> list[str]:
     concluded = verdict(str((entry["feedback"] or {}).get("verdict") or ""))
     judged = concluded or (sentence("unreadable") if entry["problem"] else "")
     issues = len((entry["feedback"] or {}).get("issues") or ())
@@ -246,13 +254,13 @@ def _folded(entry: Json) -> list[str]:
     ]
 
 
-def _opening(entry: Json) -> str:
+def _opening(entry: "RoundView") -> str:
     """The first line that is not a heading or code."""
     lines = [line.strip() for line in entry["content"].splitlines() if line.strip()]
     return next((line for line in lines if line[0] not in "#{`"), "")
 
 
-def _spelt(entry: Json) -> str:
+def _spelt(entry: "RoundView") -> str:
     whole = len(entry["content"].encode()) >= entry["length"]
     cut = "" if whole else f"\n({sentence('cut; the worklog has more')})"
     problem = f"\n({worded(entry, 'problem')})" if entry["problem"] else ""
@@ -262,12 +270,12 @@ def _spelt(entry: Json) -> str:
     return f"[{head}]\n{entry['content'].rstrip()}{cut}{problem}"
 
 
-def _assessed(metrics: Json) -> str:
-    shares = [f"{sentence(word)} {metrics[name]:.2f}" for word, name in _SHARES.items()]
+def _assessed(metrics: "Metrics") -> str:
+    shares = [f"{sentence(word)} {share:.2f}" for word, share in zip(_SHARES, _shares(metrics), strict=True)]
     return ", ".join([*shares, sentence("profile {profile}", profile=metrics["profile"])])
 
 
-def _issues(answer: Json) -> Iterator[str]:
+def _issues(answer: Told) -> Iterator[str]:
     issues = [issue for issue in answer.get("issues") or () if isinstance(issue, dict)]
     for issue in sorted(issues, key=_rank):
         suggestion = f" → {issue['suggestion']}" if issue.get("suggestion") else ""
@@ -275,12 +283,12 @@ def _issues(answer: Json) -> Iterator[str]:
         yield f"[{severity}] {shortened(str(issue.get('description')) + suggestion, _LONG)}"
 
 
-def _rank(issue: Json) -> int:
+def _rank(issue: Told) -> int:
     severity = issue.get("severity")
     return _SEVERITIES.index(severity) if severity in _SEVERITIES else len(_SEVERITIES)
 
 
-def _others(answer: Json) -> Iterator[str]:
+def _others(answer: Told) -> Iterator[str]:
     for name, word in _LISTS:
         for entry in answer.get(name) or ():
             yield f"[{sentence(word)}] {shortened(_words(entry), _LONG)}"
@@ -293,10 +301,10 @@ def _words(entry: object) -> str:
     return ": ".join(str(entry[name]) for name in names if entry.get(name))
 
 
-def _fault(answer: Json, rounds: list[Json]) -> str:
+def _fault(answer: Told, rounds: "list[RoundView]") -> str:
     """Why there is no better feedback than this; the round it came from has that as data."""
     problem = answer.get("problem")
     if not problem:
         return ""
-    of_round = next((entry for entry in rounds if entry["problem"] == problem), {"problem": problem})
-    return f"({worded(of_round, 'problem')})"
+    of_round = next((entry for entry in rounds if entry["problem"] == problem), None)
+    return f"({worded(of_round or {'problem': problem}, 'problem')})"

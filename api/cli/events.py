@@ -1,7 +1,7 @@
 """`events`, `worklog`: what the record says of a session."""
 
 from collections.abc import Sequence
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 from cyclopts.types import NonNegativeInt, PositiveInt
@@ -11,10 +11,13 @@ from api.cli.activity import RunningTurn
 from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.options import HERE, At, Id, Json, Where
+from api.cli.options import HERE, At, Id, Where
 from api.cli.progress import agents_of, line_of
 from api.cli.terminal import put, put_document, put_json, put_json_line, visible
 from api.cli.watch import SessionFollower
+
+if TYPE_CHECKING:
+    from api.cli.answers import Event, Session
 
 _ALL: Final = 1_000_000
 
@@ -80,17 +83,17 @@ class _Printed:
         self._json = json
         self._agents: list[str] = []
 
-    def show_events(self, events: Sequence[Json]) -> None:
+    def show_events(self, events: "Sequence[Event]") -> None:
         for event in events:
             if self._json:
                 put_json_line(event)
             else:
                 put(visible(line_of(event, self._agents)))
 
-    def show_status(self, session: Json) -> None:
+    def show_status(self, session: "Session") -> None:
         self._agents = agents_of(session)
 
-    def show_child(self, child: Json, events: Sequence[Json]) -> None:
+    def show_child(self, child: "Session", events: "Sequence[Event]") -> None:
         """Its events are another session's data."""
 
     def show_turns(self, turns: Sequence[RunningTurn]) -> None:

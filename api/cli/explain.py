@@ -1,6 +1,6 @@
 """`hansard explain`: why a session is where it is."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -9,9 +9,12 @@ from api.cli.activity import say_wait
 from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.options import HERE, AsJson, At, Id, Json, Where
+from api.cli.options import HERE, AsJson, At, Id, Where
 from api.cli.session import why_stopped
 from api.cli.terminal import put, put_json, put_pairs, visible
+
+if TYPE_CHECKING:
+    from api.cli.answers import Explanation
 
 
 async def explain(
@@ -26,13 +29,13 @@ async def explain(
     """Show why a session is in its state: the chain of causes, across sessions."""
     async with connected(where) as api:
         session_id = await resolve(api, session)
-        answer = await api.get(f"{path_of(session_id)}/explain", version=at, wish=wish)
+        answer: Explanation = await api.get(f"{path_of(session_id)}/explain", version=at, wish=wish)
         before = await _causes(api, answer)
         then = await api.session(session_id, at=at)
         if at is None and not json:
             await say_wait(api, then["session"])
     if json:
-        put_json(answer | {"causedBy": before})
+        put_json({**answer, "causedBy": before})
         return exits.OK
     for cause in before:
         put(sentence("{session}, version {version}:", session=cause["sessionId"], version=cause["version"]))
@@ -41,14 +44,14 @@ async def explain(
         put(f"{session_id}:")
     put(visible(answer["text"]))
     put_pairs(why_stopped(then["session"], then["availableCommands"], answer["cause"]))
-    if wish is not None:
-        put(visible(answer["whyNot"]["text"]))
+    if why_not := answer.get("whyNot"):
+        put(visible(why_not["text"]))
     return exits.OK
 
 
-async def _causes(api: Api, link: Json) -> list[Json]:
+async def _causes(api: Api, link: "Explanation") -> "list[Explanation]":
     """The events in other sessions that led to this, first cause first; what is not there any more ends the chain."""
-    causes: list[Json] = []
+    causes: list[Explanation] = []
     seen = set[str]()
     while link["chain"]:
         event_id = link["chain"][0]["causationId"]

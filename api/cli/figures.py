@@ -2,15 +2,17 @@
 their verdicts; its warnings."""
 
 import os
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from api.cli.exits import in_words
 from api.cli.labels import recorded, sentence
-from api.cli.options import Json
 from api.cli.terminal import columns, minutes
 
+if TYPE_CHECKING:
+    from api.cli.answers import AgentView, Session
 
-def figures(session: Json, *, waited_ms: int = 0) -> list[str]:
+
+def figures(session: "Session", *, waited_ms: int = 0) -> list[str]:
     """Rounds, or iteration and budget, each in a few words; nothing for a session that has none."""
     budget = session.get("budget")
     if not isinstance(budget, dict):
@@ -22,12 +24,10 @@ def figures(session: Json, *, waited_ms: int = 0) -> list[str]:
     ]
     if budget.get("tokens") is not None:
         words.append(sentence("{n} tokens", n=f"{budget['tokens']:,}") + _of_limit(budget.get("maxTokens")))
-    if budget.get("costMicros") is not None:
-        words.append(
-            sentence("{money} spent", money=_dollars(budget["costMicros"])) + _of_money(budget.get("maxCostMicros"))
-        )
-    if budget.get("reason"):
-        words.append(sentence("exhausted by {what}", what=recorded("amount", budget["reason"])))
+    if (spent := budget.get("costMicros")) is not None:
+        words.append(sentence("{money} spent", money=_dollars(spent)) + _of_money(budget.get("maxCostMicros")))
+    if reason := budget.get("reason"):
+        words.append(sentence("exhausted by {what}", what=recorded("amount", reason)))
     return words
 
 
@@ -45,7 +45,7 @@ def _of_money(limit: int | None) -> str:
     return sentence(" of {limit}", limit=_dollars(limit)) if limit is not None else ""
 
 
-def round_of(session: Json) -> list[str]:
+def round_of(session: "Session") -> list[str]:
     """The number of the round and of all rounds; nothing for a session that has none."""
     rounds = session.get("rounds")
     if isinstance(rounds, list):
@@ -55,7 +55,7 @@ def round_of(session: Json) -> list[str]:
     return []
 
 
-def _convergence(session: Json) -> list[str]:
+def _convergence(session: "Session") -> list[str]:
     metrics = session.get("convergence")
     return [sentence("score {score}", score=f"{metrics['overallScore']:.2f}")] if metrics else []
 
@@ -68,12 +68,12 @@ _GATES: Final = {"completed": "✅ done", "paused": "⏸ checkpoint", "active": 
 _FEEDBACK: Final = 80  # characters of a verdict's feedback next to its agent; all of it is in the history
 
 
-def matrix(session: Json) -> str:
+def matrix(session: "Session") -> str:
     """A line for each agent: name, role, its phases, gate, and the last verdict on it."""
     return columns([_row(agent) for agent in session.get("agents") or ()])
 
 
-def warnings(session: Json) -> str:
+def warnings(session: "Session") -> str:
     """The corrections and faults on the way, in the terminal's language."""
     from domain.values.sentences import from_wire
 
@@ -82,7 +82,7 @@ def warnings(session: Json) -> str:
     return "\n".join(in_words(from_wire(text, data["code"], data["params"])) if data else text for text, data in pairs)
 
 
-def history(session: Json) -> str:
+def history(session: "Session") -> str:
     """A line for each verdict, round by round."""
     judged = [(verdict, agent) for agent in session.get("agents") or () for verdict in agent["history"]]
     judged.sort(key=lambda pair: int(pair[0]["round"]))
@@ -98,20 +98,20 @@ def history(session: Json) -> str:
     )
 
 
-def _row(agent: Json) -> list[str]:
+def _row(agent: "AgentView") -> list[str]:
     last = agent["history"][-1] if agent["history"] else None
     verdict = f"{_VERDICTS.get(last['pass'], 'FAIL')} {last['feedback'][:_FEEDBACK]}" if last else ""
     return [str(agent["agent"]), str(agent["role"]), _phases(agent), _gate(agent), verdict]
 
 
-def _gate(agent: Json) -> str:
+def _gate(agent: "AgentView") -> str:
     """The API has the seeds' words, which are Korean."""
     from domain.values.words import of_environment
 
     return str(agent["gate"]) if of_environment(os.environ) == "ko" else _GATES.get(str(agent["status"]), "")
 
 
-def _phases(agent: Json) -> str:
+def _phases(agent: "AgentView") -> str:
     """`✓1 ✓2 ▶3 ·4 ·5`"""
     place = int(agent["currentPhaseIdx"])
     here = {"completed": "✓", "paused": "⏸"}.get(str(agent["status"]), "▶")

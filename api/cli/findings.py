@@ -1,15 +1,18 @@
 """`findings`: what reviewers, judges and people have found, and what has become of each."""
 
 import os
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
 from api.cli import exits
 from api.cli.client import connected, path_of, resolve
 from api.cli.labels import sentence
-from api.cli.options import HERE, AsJson, At, Id, Json, Where
+from api.cli.options import HERE, AsJson, At, Id, Where
 from api.cli.terminal import paint, put, put_json, say, visible, visible_name
+
+if TYPE_CHECKING:
+    from api.cli.answers import BecauseView, FindingEvent, FindingsView, FindingView
 
 _MARKS: Final = {"open": "●", "unchanged": "●", "reopened": "●", "claimed": "◐", "fixed": "✓"}
 _COLOURS: Final = {"open": "red", "unchanged": "red", "reopened": "red", "claimed": "yellow", "fixed": "green"}
@@ -26,10 +29,10 @@ async def findings(
 ) -> int:
     """List what reviewers, judges and people have found in a session's work, and how each stands."""
     async with connected(where) as api:
-        answer = await api.get(f"{path_of(await resolve(api, session))}/findings", version=at)
+        answer: FindingsView = await api.get(f"{path_of(await resolve(api, session))}/findings", version=at)
     items = [item for item in answer["items"] if item["open"] or not open_]
     if json:
-        put_json(answer | {"items": items})
+        put_json({**answer, "items": items})
         return exits.OK
     for item in items:
         _put(item)
@@ -41,7 +44,7 @@ async def findings(
     return exits.OK
 
 
-def _put(item: Json) -> None:
+def _put(item: "FindingView") -> None:
     """A finding: how it stands, its words and place, its life, and the facts behind its state."""
     state = str(item["state"] or "withdrawn")
     mark = "◆" if item["kind"] == "comment" else _MARKS.get(state, "–")
@@ -59,13 +62,13 @@ def _put(item: Json) -> None:
     put(paint(f"    {' · '.join(words)} · {facts}", "dim"))
 
 
-def _lived(event: Json) -> str:
+def _lived(event: "FindingEvent") -> str:
     number = "" if event["round"] is None else f" {event['round']}"
     who = str(event["by"]).removeprefix("person:")
     return f"{_word('finding_act', event['act'])}{number}{f' {visible_name(who)}' if who else ''} ({event['version']})"
 
 
-def _fact(reason: Json) -> str:
+def _fact(reason: "BecauseView") -> str:
     finding = f" {reason['finding']}" if reason["finding"] else ""
     return f"{_word('finding_fact', reason['fact'])}{finding} ({reason['version']})"
 

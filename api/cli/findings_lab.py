@@ -1,13 +1,39 @@
 """`hansard lab --policy findings@1`: where it would have ended recorded loops, and what was open then."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from api.cli import exits
 from api.cli.client import Api, path_of, resolve
 from api.cli.labels import sentence
-from api.cli.options import Json
 from api.cli.terminal import counted, put, put_json, say, visible
+
+if TYPE_CHECKING:
+    from api.cli.answers import FindingsView, SessionItem
+
+
+class OpenFinding(TypedDict):
+    """A blocking finding that was open where the loop would have ended."""
+
+    finding: str
+    title: str
+    state: str | None
+    weight: str
+
+
+class JudgedLoop(TypedDict):
+    """A loop: where the policy would have ended it, null where nowhere, and what was open then."""
+
+    sessionId: str
+    kind: str
+    status: str
+    rounds: int
+    recommendation: str | None
+    round: int | None
+    version: int | None
+    looksLeft: int
+    open: list[OpenFinding]
+
 
 POLICY: Final = "findings@1"
 KINDS: Final = ("delivery", "review", "debate")
@@ -15,7 +41,9 @@ _ENDS: Final = ("stop", "ask")
 _USUAL: Final = 100
 
 
-async def findings_lab(api: Api, sessions: Sequence[str], filters: Json, *, limit: int | None, json: bool) -> int:
+async def findings_lab(
+    api: Api, sessions: Sequence[str], filters: Mapping[str, str], *, limit: int | None, json: bool
+) -> int:
     """Each loop with its looks, where it would have stopped or asked, and what was open there."""
     ids = [await resolve(api, session) for session in sessions] or await _newest(api, filters, limit or _USUAL)
     items = [await _judged(api, session_id) for session_id in ids[:limit]]
@@ -44,10 +72,10 @@ async def findings_lab(api: Api, sessions: Sequence[str], filters: Json, *, limi
     return exits.OK
 
 
-async def _newest(api: Api, filters: Json, limit: int) -> list[str]:
+async def _newest(api: Api, filters: Mapping[str, str], limit: int) -> list[str]:
     """The newest sessions that match, of the kinds that have looks."""
     kinds = [filters["kind"]] if "kind" in filters else KINDS
-    rows: list[Json] = []
+    rows: list[SessionItem] = []
     for kind in kinds:
         listed_rows, _ = await api.pages("/api/sessions", limit=limit, **{**filters, "kind": kind})
         rows += listed_rows
@@ -55,12 +83,13 @@ async def _newest(api: Api, filters: Json, limit: int) -> list[str]:
     return [str(row["id"]) for row in rows[:limit]]
 
 
-async def _judged(api: Api, session_id: str) -> Json:
-    answer = await api.get(f"{path_of(session_id)}/findings")
-    session = (await api.get(path_of(session_id)))["session"]
+async def _judged(api: Api, session_id: str) -> JudgedLoop:
+    answer: FindingsView = await api.get(f"{path_of(session_id)}/findings")
+    session = (await api.session(session_id))["session"]
     looks = answer["rounds"]
     end = next((look for look in looks if look["recommendation"] in _ENDS), None)
     then = answer if end is None else await api.get(f"{path_of(session_id)}/findings", version=end["version"])
+    open_ones = [item for item in then["items"] if item["open"] and item["blocking"] and item["kind"] != "comment"]
     return {
         "sessionId": session_id,
         "kind": session["kind"],
@@ -71,14 +100,13 @@ async def _judged(api: Api, session_id: str) -> Json:
         "version": end and end["version"],
         "looksLeft": 0 if end is None else len(looks) - 1 - looks.index(end),
         "open": [
-            {name: item[name] for name in ("finding", "title", "state", "weight")}
-            for item in then["items"]
-            if item["open"] and item["blocking"] and item["kind"] != "comment"
+            {"finding": item["finding"], "title": item["title"], "state": item["state"], "weight": item["weight"]}
+            for item in open_ones
         ],
     }
 
 
-def _words(item: Json) -> str:
+def _words(item: JudgedLoop) -> str:
     open_ones = sentence("{number} blocking ones open", number=len(item["open"]))
     if item["recommendation"] is None:
         return f"{sentence('It would have gone on to the recorded end.')} {open_ones}"

@@ -1,6 +1,7 @@
 """`inbox`: what waits for a person."""
 
-from typing import Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from cyclopts.types import PositiveInt
 
@@ -8,9 +9,12 @@ from api.cli import exits
 from api.cli.discussion import approval
 from api.cli.extension import extension
 from api.cli.labels import recorded, sentence, verdict
-from api.cli.options import HERE, AsJson, Json, Where
+from api.cli.options import HERE, AsJson, Where
 from api.cli.reader import reader_of
 from api.cli.terminal import local_time, put_json, put_table, say, shortened
+
+if TYPE_CHECKING:
+    from api.cli.answers import WaitingItem
 
 _NEXT: Final = {
     "permission": "hansard allow {id}     hansard deny {id}",
@@ -49,7 +53,7 @@ def inbox(*, limit: PositiveInt = 50, json: AsJson = False, where: Where = HERE)
     return exits.OK
 
 
-def _show(items: list[Json], *, more: bool) -> None:
+def _show(items: "Sequence[WaitingItem]", *, more: bool) -> None:
     if not items:
         say(sentence("Nothing is waiting for you."))
         return
@@ -63,10 +67,10 @@ def _show(items: list[Json], *, more: bool) -> None:
         say(sentence("Showing the oldest {n}; use --limit for more.", n=len(items)))
 
 
-def _one_of_each(items: list[Json]) -> list[Json]:
+def _one_of_each(items: "Sequence[WaitingItem]") -> "list[WaitingItem]":
     """The oldest item of each need; of those without budget or landing, the oldest for each cause, and of decisions
     also the oldest whose discussion was interrupted."""
-    oldest: dict[tuple[str, str], Json] = {}
+    oldest: dict[tuple[str, str], WaitingItem] = {}
     for item in items:
         need = str(item["waitsFor"])
         apart = str(item.get("cause")) if need in ("budget", "landing") else str(_is_interrupted(item))
@@ -74,11 +78,11 @@ def _one_of_each(items: list[Json]) -> list[Json]:
     return list(oldest.values())
 
 
-def _is_interrupted(item: Json) -> bool:
+def _is_interrupted(item: "WaitingItem") -> bool:
     return item["waitsFor"] == "decision" and "retry" in (item.get("choices") or ())
 
 
-def _next(item: Json) -> str:
+def _next(item: "WaitingItem") -> str:
     """The command that answers what waits."""
     if item["waitsFor"] == "budget":
         return extension(str(item["sessionId"]), item.get("cause"))
@@ -94,10 +98,11 @@ def _word(choice: str) -> str:
     return "" if choice == "retry" else f" {choice}"
 
 
-def _row(item: Json) -> list[str]:
+def _row(item: "WaitingItem") -> list[str]:
     typed = item["waitsFor"] == "decision"  # `decide` takes these words, whatever the language
     choices = " | ".join(str(each) if typed else recorded("choice", str(each)) for each in item.get("choices") or ())
-    judged = verdict(str((item.get("feedback") or {}).get("verdict") or ""))
+    feedback = item.get("feedback")
+    judged = verdict(str(feedback["verdict"] or "" if feedback else ""))
     title = f"{judged}: {item.get('title')}" if judged else str(item.get("title") or "")
     since, parent = local_time(item.get("since")), str(item.get("parent") or "")
     notes = [exits.worded({"note": note["text"], "noteSentence": note}, "note") for note in item.get("notes") or ()]
@@ -106,7 +111,7 @@ def _row(item: Json) -> list[str]:
     return [str(item["sessionId"]), need, since, choices, parent, title, why]
 
 
-def _why(item: Json) -> str:
+def _why(item: "WaitingItem") -> str:
     """The question of an agent; or why the session waits, with what rejected its work where its budget is used up."""
     if item.get("question"):
         return shortened(f"{item['agent']}: {item['summary']}", _QUESTION)

@@ -1,6 +1,7 @@
 """`hansard lab`: when other profiles, or `findings@1`, would have ended recorded sessions."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from cyclopts import Parameter
 from cyclopts.types import PositiveInt
@@ -10,10 +11,13 @@ from api.cli.client import connected, resolve
 from api.cli.exits import Failed
 from api.cli.findings_lab import findings_lab
 from api.cli.labels import sentence
-from api.cli.options import HERE, AsJson, Json, Where
+from api.cli.options import HERE, AsJson, Fields, Where
 from api.cli.terminal import counted, put, put_json, put_table, say, visible
 
-_TOTALS = ("discussions", "earlier", "same", "later", "unknown", "converged", "upheld", "overruled")
+if TYPE_CHECKING:
+    from api.cli.answers import LabAnswer, LabOutcome
+
+_TOTALS: Final = ("discussions", "earlier", "same", "later", "unknown", "converged", "upheld", "overruled")
 
 
 async def lab(
@@ -65,10 +69,15 @@ async def lab(
     if policy is not None:
         async with connected(where) as api:
             return await findings_lab(api, sessions, filters, limit=limit, json=json)
-    body: Json = {"profiles": [_profile(words) for words in profile or ["seed", "shipped-v3", "mysti"]], "limit": limit}
+    body: Fields = {
+        "profiles": [_profile(words) for words in profile or ["seed", "shipped-v3", "mysti"]],
+        "limit": limit,
+    }
     async with connected(where, "all") as api:
         ids = [await resolve(api, session) for session in sessions]
-        answer = await api.post("/api/policies/lab", body | {"sessionIds": ids or None, "query": filters or None})
+        answer: LabAnswer = await api.post(
+            "/api/policies/lab", body | {"sessionIds": ids or None, "query": filters or None}
+        )
     if json:
         put_json(answer)
     else:
@@ -89,7 +98,7 @@ def _profile(words: str) -> Any:
         ) from None
 
 
-def _put_outcomes(answer: Json) -> None:
+def _put_outcomes(answer: "LabAnswer") -> None:
     if not answer["items"]:
         say(sentence("No matching review or debate."))
         return
@@ -100,14 +109,18 @@ def _put_outcomes(answer: Json) -> None:
         put(visible(f"{item['sessionId']}  {ended}{chosen}"))
         for outcome in item["outcomes"]:
             put(f"  {outcome['profile']:<16} {_outcome_words(outcome)}")
-    rows = [[tally["profile"], *(str(tally[name]) for name in _TOTALS)] for tally in answer["totals"]]
+    rows = [[tally["profile"], *_numbers(tally)] for tally in answer["totals"]]
     put("")
     put_table(("PROFILE", *(name.upper() for name in _TOTALS)), rows)
     if answer["leftOut"]:
         say(sentence("{left_out} more match; use --limit to see more.", left_out=answer["leftOut"]))
 
 
-def _outcome_words(outcome: Json) -> str:
+def _numbers(tally: Mapping[str, object]) -> Iterator[str]:
+    return (str(tally[name]) for name in _TOTALS)
+
+
+def _outcome_words(outcome: "LabOutcome") -> str:
     against = sentence(outcome["against"])
     if outcome["round"] is None:
         return f"{against}: {sentence('continues past the recorded end; outcome unknown')}"

@@ -1,7 +1,8 @@
 """`land`: merge finished branches into one branch, one by one, each validated on top of those before it."""
 
 import asyncio
-from typing import Annotated, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import Parameter
 
@@ -9,10 +10,13 @@ from api.cli import exits
 from api.cli.client import Api, connected, path_of, resolve_to_change
 from api.cli.exits import Failed, worded
 from api.cli.labels import sentence
-from api.cli.options import HERE, AsJson, Json, Where
+from api.cli.options import HERE, AsJson, Where
 from api.cli.result_notes import result_notes
 from api.cli.stall import StallWatch
 from api.cli.terminal import put, put_json, say, visible_name
+
+if TYPE_CHECKING:
+    from api.cli.answers import Receipt
 
 _WHY: Final = {
     "conflict": "conflicts",
@@ -24,6 +28,10 @@ _OUTCOMES: Final = {
     "session.landing_not_tried": "not_tried",
 }
 """How a landing ends, by event."""
+
+
+Landing = Mapping[str, Any]
+"""What came of one session: the fields of the event that says so, with `session` and `status`."""
 
 
 async def land(
@@ -47,9 +55,9 @@ async def land(
     """
     if not sessions:
         raise Failed(sentence("Name the sessions to land."), code=exits.USAGE)
-    landed: list[Json] = []
-    sent_back: list[Json] = []
-    not_tried: list[Json] = []
+    landed: list[Landing] = []
+    sent_back: list[Landing] = []
+    not_tried: list[Landing] = []
     lists = {"landed": landed, "sent_back": sent_back, "not_tried": not_tried}
     async with connected(where, "work") as api:
         for session_id in [await resolve_to_change(api, name) for name in sessions]:
@@ -72,10 +80,10 @@ async def land(
     return exits.REFUSED if sent_back or not_tried else exits.OK
 
 
-async def _landed(api: Api, session_id: str, onto: str | None) -> Json:
+async def _landed(api: Api, session_id: str, onto: str | None) -> Landing:
     """Land one session, and wait for what comes of it."""
     try:
-        answer = await api.post(f"{path_of(session_id)}/land", {"onto": onto})
+        answer: Receipt = await api.post(f"{path_of(session_id)}/land", {"onto": onto})
     except Failed as error:
         if error.code not in (exits.REFUSED, exits.USAGE):
             raise
@@ -99,11 +107,11 @@ async def _landed(api: Api, session_id: str, onto: str | None) -> Json:
             await asyncio.sleep(api.poll)
 
 
-def _not_tried(session_id: str, onto: str | None, reason: str, detail: str) -> Json:
+def _not_tried(session_id: str, onto: str | None, reason: str, detail: str) -> Landing:
     return {"session": session_id, "status": "not_tried", "onto": onto, "reason": reason, "paths": [], "detail": detail}
 
 
-def _words(outcome: Json) -> str:
+def _words(outcome: Landing) -> str:
     """One session's line, with the reasons below it."""
     name = outcome["session"]
     if outcome["status"] == "landed":

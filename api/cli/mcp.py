@@ -14,8 +14,8 @@ from api.cli import exits
 from api.cli.client import Api, connected
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.options import HERE, Json, TeamFile, Where
-from api.cli.tools import TOOLS, AgentTool, schema_of
+from api.cli.options import HERE, TeamFile, Where
+from api.cli.tools import TOOLS, AgentTool, Answer, schema_of
 
 if TYPE_CHECKING:
     from anyio import AsyncFile
@@ -128,7 +128,7 @@ class ToolServer:
         text = json.dumps(answer, ensure_ascii=False)
         return CallToolResult(content=[TextContent(text=text)], structured_content=answer)
 
-    async def answer(self, name: str, arguments: Mapping[str, Any]) -> Json:
+    async def answer(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         """The answer of the tool. Raises Failed, in words for an agent."""
         tool = next((each for each in TOOLS if each.name == name), None)
         if tool is None:

@@ -49,7 +49,7 @@ async def apply(session: Id, /, *, where: Where = HERE) -> int:
     with refusing():
         before, old = tree_of(git, head), replaced_of(result, head)
         if result.commit is not None and head is not None:
-            base, ours = (old.base, old.tree) if old else (result.changes["base"]["commit"], "HEAD")
+            base, ours = (old.base, old.tree) if old else (result.begun_at, "HEAD")
             both = apart(result.top, base, ours, result.commit)
             after = merged_tree(result.top, *both, advice=_on_conflict(result, "git merge --no-commit {name}"))
         else:
@@ -131,7 +131,7 @@ def _mergeable(result: Result) -> str:
     """The session's commit. Raises Failed if the repository does not have it, or has nothing in common with it."""
     top, name = result.top, result.changes["branch"] or result.changes["head"]
     if only_applies(result.session):
-        raise Failed(worded(result.session["result"], "branchProblem"), code=exits.REFUSED)
+        raise Failed(worded(result.session["result"] or {}, "branchProblem"), code=exits.REFUSED)
     if result.problem is not None:
         raise Failed(result.problem, code=exits.REFUSED)
     if result.commit is None:

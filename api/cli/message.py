@@ -2,7 +2,7 @@
 `reset` are for an orchestration, or for the latest one of the conversation."""
 
 import asyncio
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
@@ -11,7 +11,7 @@ from api.cli.client import Api, Use, connected, path_of, resolve_to_change
 from api.cli.exits import Failed
 from api.cli.extension import extension_of
 from api.cli.labels import recorded, sentence
-from api.cli.options import HERE, AsJson, Json, Key, TeamFile, Version, Where
+from api.cli.options import HERE, AsJson, Fields, Key, TeamFile, Version, Where
 from api.cli.orchestrate import ANYHOW, Origin, Talk
 from api.cli.stall import StallWatch
 from api.cli.start import (
@@ -29,6 +29,9 @@ from api.cli.terminal import put_json, say
 from api.cli.texts import text_from
 from api.cli.watch import follow_to_end
 from domain.triage import intent
+
+if TYPE_CHECKING:
+    from api.cli.answers import ChannelView, MessageAnswer, Receipt, Session, SessionAnswer
 
 _REJECTED: Final = {
     "busy": "a run of this conversation is active; you can continue it once it pauses.",
@@ -67,7 +70,7 @@ async def message(
     body = {"prompt": words, "origin": origin} | talk.body() | options.body(folder) | started_here(where)
     use: Use = "start" if options.detach else "work"
     async with connected(where, use, team=team, example=options.example) as api:
-        answer = await api.post("/api/message", body, key=options.idempotency_key)
+        answer: MessageAnswer = await api.post("/api/message", body, key=options.idempotency_key)
         if answer["action"] == "rejected":
             return _rejected(answer, json=json)
         if answer["action"] == "unclear":
@@ -121,7 +124,7 @@ async def continue_(
     """
     async with connected(where, "start" if detach else "work", team=team) as api:
         path, body = await _target(api, session, "continue", origin=origin, version=if_version)
-        answer = await api.post(path, body, key=idempotency_key, version=if_version)
+        answer: Receipt = await api.post(path, body, key=idempotency_key, version=if_version)
         say(sentence("Resumed session {session_id}.", session_id=answer["sessionId"]))
         if detach:
             return await started(api, answer, json=json)
@@ -142,7 +145,7 @@ async def reset(
     """End an orchestration for good, even while it runs. The record stays."""
     async with connected(where, "all") as api:
         path, body = await _target(api, session, "reset", origin=origin, version=if_version)
-        answer = await api.post(path, body | {"reason": reason}, key=idempotency_key, version=if_version)
+        answer: Receipt = await api.post(path, body | {"reason": reason}, key=idempotency_key, version=if_version)
     say(sentence("Reset session {session_id}.", session_id=answer["sessionId"]))
     return put_answer(answer, json=json)
 
@@ -155,13 +158,13 @@ async def see_latest_run(api: Api, session_id: str, *, json: bool) -> int:
     return await follow_to_end(api, session_id, after=max(begun, default=1) - 1, json=json)
 
 
-def put_answer(answer: Json, *, json: bool) -> int:
+def put_answer(answer: object, *, json: bool) -> int:
     if json:
         put_json(answer)
     return exits.OK
 
 
-def _received(answer: Json) -> str:
+def _received(answer: "MessageAnswer") -> str:
     name = answer["sessionId"]
     if answer["action"] == "queued":
         return sentence(
@@ -172,7 +175,7 @@ def _received(answer: Json) -> str:
     return sentence("Reset session {session_id}." if answer.get("reset") else "Session {session_id}", session_id=name)
 
 
-def _rejected(answer: Json, *, json: bool) -> int:
+def _rejected(answer: "MessageAnswer", *, json: bool) -> int:
     reason = str(answer.get("reason"))
     first = ""
     if answer.get("sessionId"):
@@ -182,8 +185,8 @@ def _rejected(answer: Json, *, json: bool) -> int:
     return exits.REFUSED
 
 
-def _unclear(answer: Json, *, json: bool) -> int:
-    likely = ", ".join(_SUGGESTIONS[suggestion] for suggestion in answer["suggestions"])
+def _unclear(answer: "MessageAnswer", *, json: bool) -> int:
+    likely = ", ".join(_SUGGESTIONS[suggestion] for suggestion in answer["suggestions"] or ())
     say(sentence("Unclear, so nothing was started. Did you mean: {likely}", likely=likely))
     put_answer(answer, json=json)
     return exits.REFUSED
@@ -193,7 +196,8 @@ async def _wait_for_start(api: Api, session_id: str, origin: str) -> None:
     """Wait until the queued message becomes a session."""
     line, stall, before = "", StallWatch(api), -1
     while not await _exists(api, session_id):
-        busy = (await api.get("/api/message", origin=origin))["busy"]
+        channel: ChannelView = await api.get("/api/message", origin=origin)
+        busy = channel["busy"]
         if busy and busy != line:
             say(sentence("Waiting for session {busy}.", busy=busy))
             line = busy
@@ -220,7 +224,7 @@ async def _exists(api: Api, session_id: str) -> bool:
     return True
 
 
-async def _and_below(api: Api, session_id: str) -> list[Json]:
+async def _and_below(api: Api, session_id: str) -> "list[Session]":
     """The session, and the reviews and debates that it has opened."""
     session = (await api.session(session_id))["session"]
     return [session, *[(await api.session(child))["session"] for child in session["children"]]]
@@ -228,7 +232,7 @@ async def _and_below(api: Api, session_id: str) -> list[Json]:
 
 async def _target(
     api: Api, session: str | None, verb: str, *, origin: str | None, version: int | None
-) -> tuple[str, Json]:
+) -> tuple[str, Fields]:
     """Path and body: of one session, or of the latest orchestration of an origin."""
     if session is None or (session == "latest" and origin is not None):
         if version is not None:
@@ -243,7 +247,7 @@ async def _target(
     return f"{path_of(session_id)}/{verb}", {}
 
 
-def _other_kind(answer: Json, verb: str) -> Failed:
+def _other_kind(answer: "SessionAnswer", verb: str) -> Failed:
     """Only orchestrations continue and reset: which command the session takes instead."""
     name, kind = answer["session"]["id"], answer["session"]["kind"]
     instead = {

@@ -1,7 +1,7 @@
 """The options that commands share, and how lists and amounts are typed."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from api.node.settings import Settings
 
-Json = dict[str, Any]
-"""An object of the wire; the contract, §2, names its fields."""
+Fields = dict[str, object]
+"""Fields of a request; answers have types of their own, in `api.cli.answers`."""
 
 WHERE: Final = Group("Which log", sort_key=90)
 TEAM: Final = "The team file. HANSARD_TEAM; else `[delivery] team` of hansard.toml; else none."
@@ -59,7 +59,7 @@ class Where:
 
         from api.node.settings import Settings
 
-        options: dict[str, Any] = {"database": self.database, **more}
+        options = {"database": self.database, **more}
         flags = {name: value for name, value in options.items() if value is not None}
         try:
             return _with_team(Settings(**flags))
@@ -92,7 +92,7 @@ ReviewOption = Annotated[bool | ReviewStrategy, Parameter(show_choices=False, me
 DebateOption = Annotated[bool | DebateStrategy, Parameter(show_choices=False, metavar="[=STRATEGY]")]
 
 
-def discussion_option(wanted: bool | str) -> Json | None:
+def discussion_option(wanted: bool | str) -> Fields | None:
     """The discussion settings in the API's form; None: no discussion."""
     if wanted is False:
         return None
@@ -153,7 +153,7 @@ def _quoting(quote: str, character: str) -> str:
     return "" if character == quote else quote
 
 
-def _setting(flags: Json, problem: "ErrorDetails") -> str:
+def _setting(flags: Mapping[str, Any], problem: "ErrorDetails") -> str:
     """The fault of a setting, by the name under which it was given."""
     from domain.values.sentences import of_pydantic
 

@@ -9,7 +9,7 @@ from cyclopts import Group, Parameter
 from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.options import HERE, DebateOption, Json, ReviewOption, TeamFile, Where, discussion_option, split
+from api.cli.options import HERE, DebateOption, Fields, ReviewOption, TeamFile, Where, discussion_option, split
 from api.cli.start import PLAIN, AsEnd, StartOptions, start
 from api.cli.texts import text_from
 
@@ -42,7 +42,7 @@ class Talk:
     no_validation: bool = False
     """Do not validate the work."""
 
-    def body(self) -> Json:
+    def body(self) -> Fields:
         return {
             "validationCommands": split(self.validation_commands) if self.validation_commands else None,
             "validate": False if self.no_validation else None,
@@ -81,7 +81,7 @@ async def orchestrate(
     prompt
         The request; - reads stdin.
     """
-    body: Json = {
+    body: Fields = {
         "kind": "orchestration",
         "prompt": text_from(prompt, file, what="prompt"),
         "origin": origin,
@@ -90,7 +90,7 @@ async def orchestrate(
     return await start(where, team, options, body, json=json)
 
 
-def _employee(word: str) -> Json:
+def _employee(word: str) -> Fields:
     """`Backend:backend`; without a role the API's own default holds."""
     name, colon, role = word.rpartition(":")
     if colon and not (name.strip() and role.strip()):

@@ -1,7 +1,7 @@
 """`allow`, `deny`: what agents did or want to do, and a person has to agree to."""
 
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
@@ -9,10 +9,13 @@ from api.cli import exits
 from api.cli.client import Api, connected, path_of, resolve_to_change
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.options import HERE, AsJson, Id, Json, Key, TeamFile, Where
+from api.cli.options import HERE, AsJson, Fields, Id, Key, TeamFile, Where
 from api.cli.start import say_who_goes_on
 from api.cli.terminal import put_json, say
 from api.cli.watch import follow_to_end
+
+if TYPE_CHECKING:
+    from api.cli.answers import Receipt, WaitingItem
 
 NEEDS: Final = ("permission", "scope")
 """What is answered in this way, by its name in the inbox and in the address."""
@@ -75,15 +78,15 @@ class _Asked:
     key: str | None
     json: bool
 
-    async def send(self, api: Api, session_id: str, item: Json) -> Json:
-        body: Json = {"requestId": item["requestId"], "decision": self.answer}
+    async def send(self, api: Api, session_id: str, item: "WaitingItem") -> "Receipt":
+        body: Fields = {"requestId": item["requestId"], "decision": self.answer}
         if item["waitsFor"] == "permission":
             body["remember"] = self.remember
         elif self.remember:
             raise Failed(
                 sentence("--remember is for permissions; this is a question about the scope."), code=exits.USAGE
             )
-        answer = await api.post(f"{path_of(session_id)}/{item['waitsFor']}", body, key=self.key)
+        answer: Receipt = await api.post(f"{path_of(session_id)}/{item['waitsFor']}", body, key=self.key)
         say(sentence("Allowed: {id}." if self.answer == "allow" else "Denied: {id}.", id=item["requestId"]))
         return answer
 
@@ -104,8 +107,9 @@ async def _answer(answer: _Asked, detach: bool, where: Where, team: TeamFile) ->
         return await follow_to_end(api, session_id, after=int(item["version"]), json=answer.json)
 
 
-async def _open(api: Api, session_id: str, request: str | None) -> Json:
+async def _open(api: Api, session_id: str, request: str | None) -> "WaitingItem":
     """The request that is meant. Raises Failed where there is none, or where several may be meant."""
+    items: list[WaitingItem]
     items, _ = await api.pages("/api/decisions", limit=10_000, needs=",".join(NEEDS))
     matches = [item for item in items if item["sessionId"] == session_id and request in (None, item["requestId"])]
     if not matches:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 from api.cli.exits import rests
 from api.cli.figures import MARKS, figures, matrix
 from api.cli.labels import recorded, sentence
-from api.cli.options import Json
 from api.cli.terminal import local_time, one_line, packed, say, shortened, wrapped
 from api.cli.waiting import reason
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from api.cli.activity import RunningTurn
+    from api.cli.answers import Event, Session
 
 _NEWS: Final = 5
 """Lines of one agent's work per update, in a pipe."""
@@ -75,18 +75,18 @@ _GOOD: Final = frozenset({"review_approved", "tests_passed", "branch_published",
 class Screen(Protocol):
     """Who is shown what happens."""
 
-    def show_events(self, events: Sequence[Json]) -> None: ...
+    def show_events(self, events: "Sequence[Event]") -> None: ...
 
-    def show_status(self, session: Json) -> None: ...
+    def show_status(self, session: "Session") -> None: ...
 
-    def show_child(self, child: Json, events: Sequence[Json]) -> None:
+    def show_child(self, child: "Session", events: "Sequence[Event]") -> None:
         """News and status of a review or debate that the session waits for."""
 
     def show_turns(self, turns: "Sequence[RunningTurn]") -> None:
         """The agents' current activity."""
 
 
-def describe(event: Json, agents: Sequence[str] = ()) -> str:
+def describe(event: "Event", agents: Sequence[str] = ()) -> str:
     """An event of the API in the language of the terminal; `agents` are those of its session, by their places."""
     from domain.values.words import of_environment
     from projections.record import describe as sentences
@@ -95,9 +95,9 @@ def describe(event: Json, agents: Sequence[str] = ()) -> str:
     return sentences.describe(event["type"], event["data"], language, agents=agents, actor=actor)
 
 
-def agents_of(session: Json) -> list[str]:
+def agents_of(session: "Session | None") -> list[str]:
     """The names of the agents of an orchestration, in the order of its plan."""
-    return [str(agent["agent"]) for agent in session.get("agents") or ()]
+    return [str(agent["agent"]) for agent in (session and session.get("agents")) or ()]
 
 
 Shown = Literal["events", "steps", "phases"]
@@ -113,7 +113,7 @@ def screen(shown: Shown = "events") -> AbstractContextManager[Screen]:
     return nullcontext(Steps() if shown == "steps" else Lines())
 
 
-def _tells(event: Json) -> bool:
+def _tells(event: "Event") -> bool:
     """Returns whether an event tells anything: an attempt without tools is over with its answer."""
     data = event["data"]
     return event["type"] != "turn.activity_recorded" or bool(data.get("toolsTotal") or data.get("denied"))
@@ -130,14 +130,14 @@ class Lines:
     def __init__(self) -> None:
         self._agents: list[str] = []
 
-    def show_events(self, events: Sequence[Json]) -> None:
+    def show_events(self, events: "Sequence[Event]") -> None:
         for event in filter(_tells, events):
             say(line_of(event, self._agents))
 
-    def show_status(self, session: Json) -> None:
+    def show_status(self, session: "Session") -> None:
         self._agents = agents_of(session)
 
-    def show_child(self, child: Json, events: Sequence[Json]) -> None:
+    def show_child(self, child: "Session", events: "Sequence[Event]") -> None:
         for event in filter(_tells, events):
             say(f"    > {line_of(event)}")
 
@@ -150,27 +150,27 @@ class Lines:
 class Steps(Lines):
     """A line for each step and outcome: not for what every step has, a question and where its answer is kept."""
 
-    def show_events(self, events: Sequence[Json]) -> None:
+    def show_events(self, events: "Sequence[Event]") -> None:
         super().show_events([event for event in events if not _is_routine(event)])
 
-    def show_child(self, child: Json, events: Sequence[Json]) -> None:
+    def show_child(self, child: "Session", events: "Sequence[Event]") -> None:
         super().show_child(child, [event for event in events if not _is_routine(event)])
 
 
 class Phases(Lines):
     """A line for each phase or round."""
 
-    def show_events(self, events: Sequence[Json]) -> None:
+    def show_events(self, events: "Sequence[Event]") -> None:
         super().show_events([event for event in events if event["type"] in _PHASES])
 
-    def show_child(self, child: Json, events: Sequence[Json]) -> None:
+    def show_child(self, child: "Session", events: "Sequence[Event]") -> None:
         super().show_child(child, [event for event in events if event["type"] in _PHASES])
 
     def show_turns(self, turns: "Sequence[RunningTurn]") -> None:
         """Shows nothing: what agents do is no phase."""
 
 
-def _is_routine(event: Json) -> bool:
+def _is_routine(event: "Event") -> bool:
     """Returns whether an event only says what others say, too."""
     data, topic = event["data"], str(event["type"])
     match topic:
@@ -184,7 +184,7 @@ def _is_routine(event: Json) -> bool:
             return topic in _ROUTINE
 
 
-def line_of(event: Json, agents: Sequence[str] = ()) -> str:
+def line_of(event: "Event", agents: Sequence[str] = ()) -> str:
     """`12  2026-01-02 10:00:00  delivery.phase_started     Started planning`"""
     words = one_line(describe(event, agents))
     return f"{event['version']:>4}  {local_time(event['timestamp'])}  {event['type']:<33} {words}"
@@ -198,8 +198,8 @@ class LiveScreen:
         from rich.live import Live as RichLive
 
         self._console = console or Console(stderr=True, highlight=False, markup=False, emoji=False)
-        self._session: Json | None = None
-        self._below: dict[str, Json] = {}
+        self._session: Session | None = None
+        self._below: dict[str, Session] = {}
         self._turns: Sequence[RunningTurn] = ()
         self._seen: list[int] = []
         self._at = monotonic()
@@ -218,15 +218,15 @@ class LiveScreen:
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
-    def show_events(self, events: Sequence[Json]) -> None:
+    def show_events(self, events: "Sequence[Event]") -> None:
         self._print(events, indent="")
 
-    def show_status(self, session: Json) -> None:
+    def show_status(self, session: "Session") -> None:
         if self._session is None or session["version"] != self._session["version"]:
             self._at = monotonic()  # `elapsedMs` is as of the last event, so the clock runs on from there
         self._session = session
 
-    def show_child(self, child: Json, events: Sequence[Json]) -> None:
+    def show_child(self, child: "Session", events: "Sequence[Event]") -> None:
         self._below[str(child["id"])] = child
         self._print(events, indent="  > ")
 
@@ -237,14 +237,14 @@ class LiveScreen:
             self._seen = latest
             self._live.refresh()
 
-    def _print(self, events: Sequence[Json], *, indent: str) -> None:
+    def _print(self, events: "Sequence[Event]", *, indent: str) -> None:
         from rich.text import Text
 
         for event in events:
             if event["type"] in _QUIET:
                 continue
             lead = f"{local_time(event['timestamp'])[11:]}  {indent}"
-            words = one_line(describe(event, agents_of(self._session or {})))
+            words = one_line(describe(event, agents_of(self._session)))
             style = _style_of(event["type"])
             lines = wrapped(words, self._console.width - len(lead)) if style == _WARNING else [words]
             for line in lines[:_MOST]:
@@ -268,7 +268,7 @@ class LiveScreen:
         return Text("\n", no_wrap=True, overflow="ellipsis").join(parts)
 
 
-def summary(session: Json, *, waited_ms: int = 0, width: int = 80) -> "Text":
+def summary(session: "Session", *, waited_ms: int = 0, width: int = 80) -> "Text":
     """A session's status: phases, agents or rounds, the remaining budget, who is at work. Nothing is cut for want of
     room except the title: finished and future phases lose their names, and figures continue on the next line."""
     from rich.cells import cell_len
@@ -287,7 +287,7 @@ def summary(session: Json, *, waited_ms: int = 0, width: int = 80) -> "Text":
     return text
 
 
-def _phases(session: Json, width: int) -> list[tuple[str, str]]:
+def _phases(session: "Session", width: int) -> list[tuple[str, str]]:
     """`✓planning ▶review ·packaging `, or where there is no room for that `✓✓✓✓✓ ▶review ·`."""
     from rich.cells import cell_len
 
@@ -303,7 +303,7 @@ def _phases(session: Json, width: int) -> list[tuple[str, str]]:
     ]
 
 
-def _at_work(session: Json) -> list[str]:
+def _at_work(session: "Session") -> list[str]:
     turns = [turn for turn in session.get("outstandingTurns") or () if turn.get("work") != "wait"]
     away = [turn for turn in turns if turn.get("machine")]
     paused = [turn for turn in turns if turn.get("waitingFor") and turn not in away]

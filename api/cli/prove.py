@@ -1,6 +1,6 @@
 """`hansard prove`: that one event is in a log whose head is signed, for people without the log."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 from cyclopts.types import PositiveInt
@@ -10,9 +10,6 @@ from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.log import Anyway, Database, find_stream, open_log, settings_of
 from api.cli.terminal import put_json
-
-if TYPE_CHECKING:
-    pass
 
 
 def prove(

@@ -13,7 +13,7 @@ from api.cli import exits
 from api.cli.client import Api, connected, path_of, resolve_to_change
 from api.cli.exits import Failed
 from api.cli.labels import recorded, sentence
-from api.cli.options import HERE, AsJson, Id, Json, TeamFile, Where
+from api.cli.options import HERE, AsJson, Id, TeamFile, Where
 from api.cli.repository import (
     refusing,
     result_of,
@@ -23,6 +23,7 @@ from api.cli.repository import (
 from api.cli.terminal import put, put_json, say
 
 if TYPE_CHECKING:
+    from api.cli.answers import PullRequestView, ResultView
     from api.system import System
 
 _NO_FORGE: Final = ("no_forge_at_remote", "no_forge_token")
@@ -63,7 +64,7 @@ async def pr(
     return exits.REFUSED if pull["rest"] or pull["state"] == "closed" else exits.OK
 
 
-async def _followed(api: Api, session_id: str, *, to_the_end: bool) -> Json:
+async def _followed(api: Api, session_id: str, *, to_the_end: bool) -> "PullRequestView":
     """Wait until the pull request is open, or over. Without a server, what is to be done is done here."""
     news: set[str] = set()
     if to_the_end:
@@ -71,26 +72,33 @@ async def _followed(api: Api, session_id: str, *, to_the_end: bool) -> Json:
     while True:
         if api.system is not None and not to_the_end:
             await _round(api.system, session_id)
-        shown: Json = (await api.session(session_id))["session"]
-        pull: Json = shown["result"]["pullRequest"]
+        result, pull = await _opened(api, session_id)
         for words in _news(session_id, pull):
             if words not in news:
                 news.add(words)
                 say(words)
         if pull["state"] in ("merged", "closed") or pull["rest"]:
             return pull
-        if not to_the_end and pull["number"] is not None and not _busy(pull, shown):
+        if not to_the_end and pull["number"] is not None and not _busy(pull, result):
             return pull
         await asyncio.sleep(max(api.poll, 0.2))
 
 
-def _busy(pull: Json, shown: Json) -> bool:
-    """Return whether the branch at the forge is not yet the newest."""
-    result = shown["result"]
+async def _opened(api: Api, session_id: str) -> tuple["ResultView", "PullRequestView"]:
+    """Returns a result, and the pull request that was asked for."""
+    result = (await api.session(session_id))["session"].get("result")
+    pull = result and result.get("pullRequest")
+    if result is None or pull is None:
+        raise Failed(sentence("Session {id} has changed nothing.", id=session_id), code=exits.REFUSED)
+    return result, pull
+
+
+def _busy(pull: "PullRequestView", result: "ResultView") -> bool:
+    """Returns whether the branch at the forge is not yet the newest."""
     return bool(pull["head"] != result["head"] and result["branch"] and not pull["unavailable"])
 
 
-def _news(session_id: str, pull: Json) -> list[str]:
+def _news(session_id: str, pull: "PullRequestView") -> list[str]:
     """What a person is told about the pull request as it is now."""
     news = []
     if pull["number"] is not None:

@@ -6,27 +6,42 @@ can say what is wanted, and starts the whole application only where they cannot,
 
 import json
 import os
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeVar, cast
 
 from api.cli.labels import sentence
-from api.cli.options import Json, Where
+from api.cli.options import Where
 from api.cli.terminal import local_time, one_line, say
 from api.node.checkouts import checkout_of
 from api.node.local_files import default_log, node_folder
 from api.node.log_files import ListRow, LogFiles, NeedRow, PermissionRow
 
 if TYPE_CHECKING:
+    from api.cli.answers import (
+        ExplainedCause,
+        Explanation,
+        LandingView,
+        PullRequestRow,
+        SentenceData,
+        SessionAnswer,
+        SessionItem,
+        WaitingItem,
+    )
     from api.cli.client import Api
 
 T = TypeVar("T")
+Item = TypeVar("Item")
 
 _MOST: Final = 200
 """Rows from which on a table is read from the API, page by page."""
 _HARMLESS: Final = frozenset({"DATABASE", "DATA_DIR", "DEBUG", "TEAM", "AUTH", "API_KEY", "HOST", "PORT", "EXAMPLE"})
 """Settings (`HANSARD_…`) that change nothing about what is read, or are looked at here."""
+
+
+Filters = Mapping[str, str | None]
+"""What a list is limited to, by the names of the API."""
 
 
 class SessionLine(NamedTuple):
@@ -38,10 +53,10 @@ class SessionLine(NamedTuple):
     title: str
 
 
-class ItemPage(NamedTuple):
+class ItemPage(NamedTuple, Generic[Item]):
     """Items of the API, and the cursor after them."""
 
-    items: list[Json]
+    items: Sequence[Item]
     cursor: str | None
 
 
@@ -55,26 +70,26 @@ class SessionLines(NamedTuple):
 class WaitingItems(NamedTuple):
     """What waits for a person, as far as a table shows it, and whether there is more."""
 
-    items: list[Json]
+    items: "Sequence[WaitingItem]"
     more: bool
 
 
 class SessionReader(Protocol):
     """The sessions of one log. Raises Failed for what is not there."""
 
-    def sessions(self, filters: Json, limit: int, cursor: str | None = None) -> ItemPage:
+    def sessions(self, filters: Filters, limit: int, cursor: str | None = None) -> "ItemPage[SessionItem]":
         """A list of sessions in full, newest first."""
 
-    def lines(self, filters: Json, limit: int, cursor: str | None = None) -> SessionLines:
+    def lines(self, filters: Filters, limit: int, cursor: str | None = None) -> SessionLines:
         """The same for a table."""
 
-    def session(self, name: str, at: int | None = None) -> Json:
+    def session(self, name: str, at: int | None = None) -> "SessionAnswer":
         """The answer about the session of this name, now or after an event."""
 
-    def cause(self, session_id: str, at: int | None = None) -> Json | None:
+    def cause(self, session_id: str, at: int | None = None) -> "ExplainedCause | None":
         """The event that says what went wrong in a session that has stopped, or None."""
 
-    def decisions(self, limit: int) -> ItemPage:
+    def decisions(self, limit: int) -> "ItemPage[WaitingItem]":
         """Returns what waits for a person, in full."""
 
     def waiting(self, limit: int) -> WaitingItems:
@@ -97,20 +112,20 @@ class ServerReader:
     def __init__(self, where: Where) -> None:
         self._where = where
 
-    def sessions(self, filters: Json, limit: int, cursor: str | None = None) -> ItemPage:
+    def sessions(self, filters: Filters, limit: int, cursor: str | None = None) -> "ItemPage[SessionItem]":
         return _run(self._pages("/api/sessions", limit, cursor, filters))
 
-    def lines(self, filters: Json, limit: int, cursor: str | None = None) -> SessionLines:
+    def lines(self, filters: Filters, limit: int, cursor: str | None = None) -> SessionLines:
         page = self.sessions(filters, limit, cursor)
         return SessionLines([_line(item) for item in page.items], page.cursor is not None)
 
-    def session(self, name: str, at: int | None = None) -> Json:
+    def session(self, name: str, at: int | None = None) -> "SessionAnswer":
         return _run(self._session(name, at))
 
-    def cause(self, session_id: str, at: int | None = None) -> Json | None:
+    def cause(self, session_id: str, at: int | None = None) -> "ExplainedCause | None":
         return _run(self._cause(session_id, at))
 
-    def decisions(self, limit: int) -> ItemPage:
+    def decisions(self, limit: int) -> "ItemPage[WaitingItem]":
         return _run(self._pages("/api/decisions", limit, None, {}))
 
     def waiting(self, limit: int) -> WaitingItems:
@@ -123,7 +138,7 @@ class ServerReader:
     def is_worked_on(self) -> bool:
         return True
 
-    async def _pages(self, path: str, limit: int, cursor: str | None, filters: Json) -> ItemPage:
+    async def _pages(self, path: str, limit: int, cursor: str | None, filters: Filters) -> ItemPage[Any]:
         from api.cli.client import connected, missing_log  # what reads files starts without it
 
         missing = None if self._where.address() else missing_log(self._where.settings())
@@ -133,14 +148,14 @@ class ServerReader:
         async with connected(self._where) as api:
             return ItemPage(*await api.pages(path, limit=limit, cursor=cursor, **filters))
 
-    async def _cause(self, session_id: str, at: int | None) -> Json | None:
+    async def _cause(self, session_id: str, at: int | None) -> "ExplainedCause | None":
         from api.cli.client import connected, path_of  # what reads files starts without it
 
         async with connected(self._where) as api:
-            cause: Json | None = (await api.get(f"{path_of(session_id)}/explain", version=at))["cause"]
-            return cause
+            answer: Explanation = await api.get(f"{path_of(session_id)}/explain", version=at)
+            return answer["cause"]
 
-    async def _session(self, name: str, at: int | None) -> Json:
+    async def _session(self, name: str, at: int | None) -> "SessionAnswer":
         from api.cli.client import connected, resolve
 
         async with connected(self._where) as api:
@@ -161,7 +176,7 @@ class ProcessReader(ServerReader):
         super().__init__(where)
         self._files = _files_of(where)
 
-    def lines(self, filters: Json, limit: int, cursor: str | None = None) -> SessionLines:
+    def lines(self, filters: Filters, limit: int, cursor: str | None = None) -> SessionLines:
         columns = {name: filters.get(name) for name in ("kind", "status")}
         rows = None
         if self._files and not cursor and limit < _MOST and not any(filters[name] for name in filters.keys() - columns):
@@ -170,11 +185,11 @@ class ProcessReader(ServerReader):
             return super().lines(filters, limit, cursor)
         return SessionLines([_of_row(row) for row in rows[:limit]], len(rows) > limit)
 
-    def session(self, name: str, at: int | None = None) -> Json:
+    def session(self, name: str, at: int | None = None) -> "SessionAnswer":
         answer = self._files.answer(name, checkout_of(Path.cwd())) if self._files and name and at is None else None
-        return super().session(name, at) if answer is None else dict(answer)
+        return super().session(name, at) if answer is None else cast("SessionAnswer", answer)  # an answer that was kept
 
-    def cause(self, session_id: str, at: int | None = None) -> Json | None:
+    def cause(self, session_id: str, at: int | None = None) -> "ExplainedCause | None":
         if self._files is None:
             return super().cause(session_id, at)
         from adapters.store.location import reading  # sessions that did not stop have no cause
@@ -187,7 +202,7 @@ class ProcessReader(ServerReader):
             history = log.history(session_id, upto=at)
         session = fold(kind_of(session_id), ((recorded.event, recorded.metadata) for recorded in history))
         cause = None if session is None else cause_of(history, session, of_environment(os.environ))
-        return None if cause is None else cause.model_dump(mode="json", by_alias=True)
+        return None if cause is None else cast("ExplainedCause", cause.model_dump(mode="json", by_alias=True))
 
     def waiting(self, limit: int) -> WaitingItems:
         rows = self._files.waiting(limit + 1) if self._files and limit < _MOST else None
@@ -250,7 +265,7 @@ def _marked(title: str, scripted: object, forked: object) -> str:
     return "".join([*(f"[{mark}] " for mark in marks), title])
 
 
-def _landed(status: str, landing: Json | None) -> str:
+def _landed(status: str, landing: "LandingView | None") -> str:
     """The status, and how the newest landing ended."""
     if landing is None:
         return status
@@ -259,7 +274,7 @@ def _landed(status: str, landing: Json | None) -> str:
     return f"{status}, {landing_in_short(landing)}"
 
 
-def _pulled(status: str, pull: Json | None) -> str:
+def _pulled(status: str, pull: "PullRequestRow | None") -> str:
     """The status, and how the pull request stands."""
     if pull is None:
         return status
@@ -268,12 +283,12 @@ def _pulled(status: str, pull: Json | None) -> str:
     return f"{status}, {pull_request_in_short(pull)}"
 
 
-def _pull_of(text: str | None) -> Json | None:
-    pull: Json = json.loads(text) if text else {}
-    return pull if pull.get("number") is not None else None
+def _pull_of(text: str | None) -> "PullRequestRow | None":
+    pull: PullRequestRow | None = json.loads(text) if text else None
+    return pull if pull and pull.get("number") is not None else None
 
 
-def _line(item: Json) -> SessionLine:
+def _line(item: "SessionItem") -> SessionLine:
     machine = next((turn["machine"] for turn in item["outstandingTurns"] if turn.get("machine")), None)
     status = _landed(str(item["status"]), item.get("landing") or None)
     status = _pulled(status, item.get("pullRequest") or None)
@@ -290,16 +305,17 @@ def _of_row(row: ListRow) -> SessionLine:
     return SessionLine(row.session_id, status, updated, _marked(row.title, row.scripted, row.forked_from))
 
 
-def _item(row: NeedRow | PermissionRow) -> Json:
+def _item(row: NeedRow | PermissionRow) -> "WaitingItem":
     """Returns what waits, with the fields of the API's item that a table shows."""
-    about = {"sessionId": row.session_id, "parent": row.parent, "title": row.title}
+    about: dict[str, object] = {"sessionId": row.session_id, "parent": row.parent, "title": row.title}
     about["since"] = datetime.fromtimestamp(row.since / 1000, UTC).isoformat()
     if isinstance(row, PermissionRow):
         question = {"question": row.question, "agent": row.agent, "summary": f"{row.tool}: {row.question}"}
-        return {**about, "waitsFor": "permission", "choices": ["allow", "deny"], **question}
+        item = {**about, "waitsFor": "permission", "choices": ["allow", "deny"], **question}
+        return cast("WaitingItem", item)  # as far as a table shows it
     from projections.record.status import why  # an empty inbox takes none
 
-    return {
+    item = {
         **about,
         "waitsFor": row.waits_for,
         "choices": json.loads(row.choices or "[]"),
@@ -310,9 +326,10 @@ def _item(row: NeedRow | PermissionRow) -> Json:
         "summarySentence": json.loads(row.sentence) if row.sentence else None,
         "notes": _open_points(row.checked, row.waits_for),
     }
+    return cast("WaitingItem", item)  # as far as a table shows it
 
 
-def _open_points(checked: str | None, waits_for: str) -> list[Json]:
+def _open_points(checked: str | None, waits_for: str) -> "list[SentenceData]":
     from projections.sessions.open_points import open_points
 
     points = open_points(checked, waits_for)

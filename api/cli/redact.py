@@ -1,6 +1,6 @@
 """`hansard redact`: takes a text out of the log."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -9,9 +9,6 @@ from api.cli.client import connected
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Where
 from api.cli.terminal import counted, put_json, say
-
-if TYPE_CHECKING:
-    pass
 
 
 async def redact(

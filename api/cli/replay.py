@@ -2,7 +2,7 @@
 
 import asyncio
 from textwrap import indent
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -10,9 +10,12 @@ from api.cli import exits
 from api.cli.client import connected, path_of, resolve
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.options import HERE, AsJson, Id, Json, Where
+from api.cli.options import HERE, AsJson, Id, Where
 from api.cli.progress import agents_of, describe
 from api.cli.terminal import columns, one_line, put, put_json, put_json_line, say
+
+if TYPE_CHECKING:
+    from api.cli.answers import Event, ReplayAnswer
 
 Speed = Annotated[float, Parameter(help="Speed factor; 0 prints everything at once.")]
 _LONGEST_PAUSE = 3.0
@@ -46,7 +49,7 @@ async def replay(
     return exits.OK
 
 
-async def _play(items: list[Json], agents: list[str], *, speed: float, json: bool) -> None:
+async def _play(items: "list[Event]", agents: list[str], *, speed: float, json: bool) -> None:
     from domain.values.base import milliseconds
 
     before = milliseconds(items[0]["timestamp"]) if items else 0
@@ -62,7 +65,7 @@ async def _play(items: list[Json], agents: list[str], *, speed: float, json: boo
             put(f"{event['version']:>5}  {event['timestamp'][11:23]}  {event['type']:<38} {words}")
 
 
-def _asserted(session_id: str, answer: Json, *, json: bool) -> int:
+def _asserted(session_id: str, answer: "ReplayAnswer", *, json: bool) -> int:
     difference = answer["difference"]
     if json:
         put_json(answer)

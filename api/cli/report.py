@@ -1,6 +1,7 @@
 """`hansard report`: figures over all sessions."""
 
 import os
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -10,7 +11,7 @@ from api.cli import exits
 from api.cli.client import connected
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.options import HERE, AsJson, Json, Where
+from api.cli.options import HERE, AsJson, Where
 from api.cli.terminal import clock, local_time, put_document, put_json, put_table, say
 
 Name = Literal["summary", "budgets", "quality", "convergence", "decisions", "costs", "waits"]
@@ -64,9 +65,9 @@ async def report(
     return exits.OK
 
 
-def _put_report(answer: Json) -> None:
+def _put_report(answer: Mapping[str, Any]) -> None:
     """The columns with any content; CSV has all of them."""
-    rows: list[Json] = answer["rows"]
+    rows: Sequence[Mapping[str, object]] = answer["rows"]
     if not rows:
         say(sentence("No matching data. Run a session with `hansard example`."))
         return

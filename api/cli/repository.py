@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from adapters.workspace import Workspaces
 from adapters.workspace.git import WorkspaceError
@@ -18,9 +18,11 @@ from api.cli import exits
 from api.cli.client import Api, path_of, resolve_to_change
 from api.cli.exits import Failed, in_words, words_of
 from api.cli.labels import sentence
-from api.cli.options import Json
 from api.cli.terminal import visible_name
 from domain.values.sentences import sentence_of
+
+if TYPE_CHECKING:
+    from api.cli.answers import ChangesView, Session
 
 _QUIET: Final = {"LC_ALL": "C.UTF-8", "GIT_EDITOR": "true", "GIT_TERMINAL_PROMPT": "0"}
 _READ_ONLY: Final = (
@@ -57,12 +59,18 @@ _HEADS: Final[Mapping[str, str]] = {
 class Result(NamedTuple):
     """A session with its changes; `commit` is its newest state, as it is known in the repository here, if it is."""
 
-    session: Json
-    changes: Json
+    session: "Session"
+    changes: "ChangesView"
     top: Path
     commit: str | None
     problem: str | None = None
     """Why no commit can be made of it, where only the person's own git can convert its files."""
+
+    @property
+    def begun_at(self) -> str:
+        """The commit that the session began with."""
+        base = self.changes["base"]
+        return base["commit"] if base else ""
 
 
 async def note_squash(api: Api, top: Path, commit: str, paths: Iterable[str]) -> None:
@@ -91,12 +99,13 @@ async def note_squash(api: Api, top: Path, commit: str, paths: Iterable[str]) ->
 async def result_of(api: Api, name: str) -> Result:
     """Raises Failed where nothing was changed, or here is no checkout."""
     session = (await api.session(await resolve_to_change(api, name)))["session"]
-    diff = await api.get(f"{path_of(session['id'])}/changes")
+    diff: ChangesView = await api.get(f"{path_of(session['id'])}/changes")
     if diff["head"] is None or not diff["files"]:
         raise Failed(sentence("Session {id} changed nothing.", id=session["id"]), code=exits.REFUSED)
     top = Path(run_git(Path.cwd(), "rev-parse", "--show-toplevel").stdout.rstrip("\n"))
-    repository = (session.get("result") or {}).get("repository")
-    if repository and Path(repository) != top and not is_related(top, diff["base"]["commit"]):
+    result = session.get("result")
+    repository = result and result["repository"]
+    if repository and Path(repository) != top and not is_related(top, diff["base"]["commit"] if diff["base"] else ""):
         elsewhere = "{top} has nothing in common with session {id}, which worked on {repository}."
         raise Failed(sentence(elsewhere, top=top, id=session["id"], repository=repository), code=exits.REFUSED)
     try:
@@ -196,9 +205,10 @@ def replaced_of(result: Result, head: str | None) -> ReplacedChanges | None:
     """The uncommitted changes that the result was made from, as far as the checkout still has them; None for a result
     that was made from a commit."""
     base = result.changes["base"]
-    if head is None or result.commit is None or not base.get("reviewedOn"):
+    reviewed_on = base and base.get("reviewedOn")
+    if head is None or result.commit is None or base is None or not reviewed_on:
         return None
-    return replaced_changes(PersonsGit(result.top), result.top, head, reviewed=base["commit"], on=base["reviewedOn"])
+    return replaced_changes(PersonsGit(result.top), result.top, head, reviewed=base["commit"], on=reviewed_on)
 
 
 def refuse(why: str, paths: Iterable[str], advice: Iterable[str] = ()) -> None:
@@ -207,7 +217,7 @@ def refuse(why: str, paths: Iterable[str], advice: Iterable[str] = ()) -> None:
         raise Failed(why, *map(visible_name, named), *advice, code=exits.REFUSED)
 
 
-def title_of(session: Json) -> str:
+def title_of(session: "Session") -> str:
     return str(session.get("title") or session["id"])[:72]
 
 

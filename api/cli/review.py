@@ -14,7 +14,7 @@ from cyclopts.types import ExistingDirectory
 from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.options import HERE, DebateStrategy, Json, ReviewStrategy, TeamFile, Where
+from api.cli.options import HERE, DebateStrategy, Fields, ReviewStrategy, TeamFile, Where
 from api.cli.start import PLAIN, AsEnd, StartOptions, start
 from api.cli.terminal import say
 from api.cli.texts import text_or_file
@@ -34,7 +34,7 @@ class RepositoryChanges(NamedTuple):
     top: Path
     title: str
     text: str
-    reviewed: Json | None = None
+    reviewed: Fields | None = None
     """What is not committed, for a session that fixes it."""
 
 
@@ -60,7 +60,7 @@ async def changes(folder: Path, *, base: str | None) -> RepositoryChanges | None
     return RepositoryChanges(top, title, _text(top, named, statistics=statistics, diff=whole), await _reviewed(top))
 
 
-async def _reviewed(top: Path) -> Json | None:
+async def _reviewed(top: Path) -> Fields | None:
     from adapters.workspace.git import WorkspaceError
     from adapters.workspace.reviewed_diff import uncommitted
 
@@ -154,7 +154,7 @@ def _is_here(folder: Path) -> bool:
 TALK: Final = Group("Discussion options", sort_key=10)
 CHANGES: Final = Group("Changes in a git repository", sort_key=5)
 Rounds = Annotated[int | None, Parameter(group=TALK)]
-Profile = Annotated[
+ProfileName = Annotated[
     str | None,
     Parameter(group=TALK, help="When the discussion counts as converged: seed (the default), shipped-v3 or mysti."),
 ]
@@ -172,7 +172,7 @@ async def review(
     repo: Annotated[ExistingDirectory | None, Parameter(group=CHANGES)] = None,
     strategy: Annotated[ReviewStrategy | None, Parameter(group=TALK)] = None,
     max_rounds: Rounds = None,
-    profile: Profile = None,
+    profile: ProfileName = None,
     options: StartOptions = PLAIN,
     json: AsEnd = False,
     where: Where = HERE,
@@ -212,7 +212,7 @@ async def review(
         raise Failed(sentence("Nothing to review: give a text, --file FILE, - for stdin, or --diff."), code=exits.USAGE)
     else:
         repository = RepositoryChanges(Path.cwd(), "", text_or_file(subject, file, what="subject"))
-    body: Json = {"kind": "review", "subject": repository.text, "title": repository.title, "strategy": strategy}
+    body: Fields = {"kind": "review", "subject": repository.text, "title": repository.title, "strategy": strategy}
     body |= {"maxRounds": max_rounds, "profile": profile, "origin": "cli", "reviewed": repository.reviewed}
     return await start(where, team, options, body, json=json, here=repository.top)
 
@@ -227,7 +227,7 @@ async def debate(
     file: Annotated[Path | None, Parameter(help="Read the plan from this file.")] = None,
     strategy: Annotated[DebateStrategy | None, Parameter(group=TALK)] = None,
     max_rounds: Rounds = None,
-    profile: Profile = None,
+    profile: ProfileName = None,
     options: StartOptions = PLAIN,
     json: AsEnd = False,
     where: Where = HERE,
@@ -250,6 +250,6 @@ async def debate(
     max_rounds
         Maximum number of rounds, up to 20, and at least as many as the strategy needs [default: 2].
     """
-    body: Json = {"kind": "debate", "plan": text_or_file(plan, file, what="plan"), "strategy": strategy}
+    body: Fields = {"kind": "debate", "plan": text_or_file(plan, file, what="plan"), "strategy": strategy}
     body |= {"maxRounds": max_rounds, "profile": profile, "origin": "cli"}
     return await start(where, team, options, body, json=json)

@@ -10,7 +10,7 @@ from api.cli.client import Api, connected, path_of, resolve_to_change
 from api.cli.comments import comment_body, edit_remarks
 from api.cli.editor import RemarkPlace
 from api.cli.labels import sentence
-from api.cli.options import HERE, AsJson, Id, Json, Key, TeamFile, Version, Where
+from api.cli.options import HERE, AsJson, Fields, Id, Key, TeamFile, Version, Where
 from api.cli.steer import follow_posted, post_action
 from api.cli.terminal import say
 
@@ -51,7 +51,7 @@ async def revise(
     wait
         Wait until it finishes, like `hansard run`; without a server, run it in this process.
     """
-    amounts: Json = {"addIterations": iterations, "addMinutes": minutes, "addRounds": rounds}
+    amounts: Fields = {"addIterations": iterations, "addMinutes": minutes, "addRounds": rounds}
     async with connected(where, "work" if wait else "all", team=team) as api:
         session_id = await resolve_to_change(api, session)
         body = amounts | (await _edited(api, session_id) if message is None and is_interactive() else {"text": message})
@@ -63,7 +63,7 @@ async def revise(
         return await follow_posted(api, posted, done, wait=wait, json=json)
 
 
-async def _edited(api: Api, session_id: str) -> Json:
+async def _edited(api: Api, session_id: str) -> Fields:
     """Returns what the person writes above the diff, and the comments: the open ones, and what is written below its
     lines."""
     remarks, head = await edit_remarks(api, session_id)

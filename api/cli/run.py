@@ -9,7 +9,7 @@ from api.cli import exits
 from api.cli.client import connected
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.options import HERE, WHERE, AsJson, Json, ReviewOption, TeamFile, Where, discussion_option, micros, split
+from api.cli.options import HERE, WHERE, AsJson, Fields, ReviewOption, TeamFile, Where, discussion_option, micros, split
 from api.cli.start import PLAIN, AsEnd, StartOptions, start
 from api.cli.terminal import say
 from api.cli.texts import text_from
@@ -92,7 +92,7 @@ async def run(
         validation, review, packaging in this order, with implementation and validation.
     """
     has_task = (fix is None and issue is None) or task is not None or task_file is not None
-    body: Json = {
+    body: Fields = {
         "task": text_from(task, task_file, what="task", option="--task-file") if has_task else None,
         "fixes": fix,
         "issue": issue,

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from api.cli import discussion
 from api.cli.discussion import Pairs
@@ -10,11 +10,13 @@ from api.cli.exits import worded
 from api.cli.extension import extension_of
 from api.cli.figures import MARKS, figures, history, matrix, warnings
 from api.cli.labels import HOW_TO_ALLOW, NAMES, gap, recorded, refused_host, sentence
-from api.cli.options import Json
 from api.cli.result_notes import checks, landing_words, only_applies, pull_request_words, unchecked
 from api.cli.terminal import counted, local_time, one_line, shortened, visible_name
 from api.cli.waiting import doing, is_waiting, questions, why_waiting
 from domain.values.words import of_environment
+
+if TYPE_CHECKING:
+    from api.cli.answers import AgentView, ExplainedCause, PlannedCommand, ResultFile, ResultView, Session
 
 _STEPS: Final = {
     "scope": "hansard allow {}",
@@ -39,7 +41,7 @@ _LINES: Final = 20
 """Lines of a subject that are shown."""
 
 
-def details(session: Json, commands: list[str], cause: Json | None = None) -> Pairs:
+def details(session: "Session", commands: list[str], cause: "ExplainedCause | None" = None) -> Pairs:
     """Everything that a person may want to know of a session. `cause` is the event that says what went wrong."""
     turns = session.get("outstandingTurns") or ()
     return [
@@ -68,25 +70,26 @@ def details(session: Json, commands: list[str], cause: Json | None = None) -> Pa
     ]
 
 
-def _scripted(session: Json) -> Pairs:
+def _scripted(session: "Session") -> Pairs:
     """Says of a session with scripted agents that it is one."""
     return [("team", sentence("scripted agents take part, which do no real work") if session.get("scripted") else "")]
 
 
-def _fence(session: Json) -> Pairs:
+def _fence(session: "Session") -> Pairs:
     """The fence of its programs, and the gaps of that fence; nothing where none ran."""
-    if not session.get("fence"):
+    fence = session.get("fence")
+    if not fence:
         return []
     gaps = map(gap, session.get("fenceGaps") or ())
     refused = [refused_host(host) for host in session.get("refusedHosts") or ()]
     return [
-        ("fence", NAMES.get(session["fence"], session["fence"])),
+        ("fence", NAMES.get(fence, fence)),
         ("not covered", "\n".join(gaps)),
         ("refused hosts", "\n".join([*refused, sentence(HOW_TO_ALLOW)] if refused else [])),
     ]
 
 
-def changed(session: Json) -> Pairs:
+def changed(session: "Session") -> Pairs:
     """The beginning of the session, its branch, and the files that it changed; unnamed ones are marked."""
     result = session.get("result")
     if not result:
@@ -95,20 +98,20 @@ def changed(session: Json) -> Pairs:
     return [
         ("base", f"{base['branch'] or sentence('detached')} ({base['commit'][:10]})" if result["repository"] else ""),
         ("branch", result["branch"] or ""),
-        ("landing", landing_words(result["landing"]) if result.get("landing") else ""),
-        ("pull request", pull_request_words(result["pullRequest"]) if result.get("pullRequest") else ""),
+        ("landing", landing_words(landing) if (landing := result.get("landing")) else ""),
+        ("pull request", pull_request_words(pull) if (pull := result.get("pullRequest")) else ""),
         ("no branch", _without_branch(session, result)),
         ("changed", "\n".join(_file(file, result) for file in sorted(result["files"], key=_deciding_first)[:_FILES])),
         ("out of scope", ", ".join(map(visible_name, result["outside"][:_FILES]))),
     ]
 
 
-def _deciding_first(file: Json) -> bool:
+def _deciding_first(file: "ResultFile") -> bool:
     """The sorting key that puts files that decide the validation before the others, tests aside."""
     return file.get("decides") != "settings"
 
 
-def _without_branch(session: Json, result: Json) -> str:
+def _without_branch(session: "Session", result: "ResultView") -> str:
     """Why there is none, and how to get the changes all the same; nothing where none was to be made."""
     problem = worded(result, "branchProblem")
     only = only_applies(session)
@@ -117,7 +120,7 @@ def _without_branch(session: Json, result: Json) -> str:
     return f"{problem}\n{hint}" if problem else ""
 
 
-def _file(file: Json, result: Json) -> str:
+def _file(file: "ResultFile", result: "ResultView") -> str:
     words = [
         sentence("binary") if file["added"] is None else f"+{file['added']} -{file['removed']}",
         *([] if file["status"] == "modified" else [recorded("file", file["status"])]),
@@ -128,7 +131,7 @@ def _file(file: Json, result: Json) -> str:
     return f"{visible_name(file['path'])} ({', '.join(words)})"
 
 
-def outcome(session: Json) -> Pairs:
+def outcome(session: "Session") -> Pairs:
     """The result of a session that was seen through."""
     failed = session["status"] in ("failed", "partial") or session.get("stopReason") == "error"
     return [
@@ -143,13 +146,13 @@ def outcome(session: Json) -> Pairs:
     ]
 
 
-def in_four_lines(session: Json) -> Pairs:
+def in_four_lines(session: "Session") -> Pairs:
     """What was asked, changed, checked, and not checked, for sessions that change files."""
     if session["kind"] in ("review", "debate"):
         return []
-    result = session.get("result") or {}
-    files = sorted(result.get("files") or (), key=_deciding_first)
-    changes = [_file(file, result) for file in files[:_NAMED]]
+    result = session.get("result")
+    files = sorted(result["files"], key=_deciding_first) if result else []
+    changes = [_file(file, result) for file in files[:_NAMED]] if result else []
     if len(files) > _NAMED:
         changes.append(sentence("and {n} more", n=len(files) - _NAMED))
     return [
@@ -160,14 +163,14 @@ def in_four_lines(session: Json) -> Pairs:
     ]
 
 
-def _error(session: Json) -> str:
+def _error(session: "Session") -> str:
     """The last error, where the summary does not already say it."""
     error = worded(session, "lastError")
     summary = summary_of(session) or ""
     return "" if error in summary or (summary and summary in error) else error
 
 
-def _result(session: Json) -> Pairs:
+def _result(session: "Session") -> Pairs:
     match session["kind"]:
         case "orchestration":
             return [
@@ -178,15 +181,15 @@ def _result(session: Json) -> Pairs:
                 ("summary", summary_of(session)),
             ]
         case "review" | "debate":
-            subject = str(session[_about(session)])
+            name, subject = _about(session)
             beginning = discussion.plan_in(subject) or shortened(subject, _SUBJECT)
             changes = discussion.changes_in(subject)
-            return [(_about(session), beginning), ("changes", changes), *discussion.result(session)]
+            return [(name, beginning), ("changes", changes), *discussion.result(session)]
         case _:
             return [("reason", reason_of(session)), ("summary", summary_of(session))]
 
 
-def _of_its_kind(session: Json) -> Pairs:
+def _of_its_kind(session: "Session") -> Pairs:
     match session["kind"]:
         case "orchestration":
             return _orchestration(session)
@@ -196,7 +199,7 @@ def _of_its_kind(session: Json) -> Pairs:
             return _delivery(session)
 
 
-def _delivery(session: Json) -> Pairs:
+def _delivery(session: "Session") -> Pairs:
     phases = session.get("phaseStatuses") or {}
     return [
         ("task", session.get("task") or ""),
@@ -209,7 +212,7 @@ def _delivery(session: Json) -> Pairs:
     ]
 
 
-def _orchestration(session: Json) -> Pairs:
+def _orchestration(session: "Session") -> Pairs:
     triage = session["triage"]
     signals = ", ".join(recorded("session_signal", signal) for signal in triage["signals"])
     why = f" ({sentence('because of: {signals}', signals=signals)})" if signals else ""
@@ -227,7 +230,7 @@ def _orchestration(session: Json) -> Pairs:
     ]
 
 
-def _plan(session: Json) -> str:
+def _plan(session: "Session") -> str:
     """Version N: who does what in which phases."""
     if not session["planVersion"]:
         return ""
@@ -236,7 +239,7 @@ def _plan(session: Json) -> str:
     )
 
 
-def _subtask(agent: Json) -> str:
+def _subtask(agent: "AgentView") -> str:
     words = [
         sentence("phases {phases}", phases=", ".join(map(str, agent["phaseProfile"]))),
         *([sentence("in parallel")] if agent["parallel"] else []),
@@ -245,10 +248,10 @@ def _subtask(agent: Json) -> str:
     return f"- {agent['agent']} ({agent['role']}; {'; '.join(words)}): {' '.join(agent['task'].split())[:_TASK]}"
 
 
-def _discussion(session: Json) -> Pairs:
-    subject = str(session[_about(session)])
+def _discussion(session: "Session") -> Pairs:
+    name, subject = _about(session)
     return [
-        (_about(session), discussion.plan_in(subject) or _beginning(subject)),
+        (name, discussion.plan_in(subject) or _beginning(subject)),
         (
             "strategy",
             sentence(
@@ -264,9 +267,11 @@ def _discussion(session: Json) -> Pairs:
     ]
 
 
-def _about(session: Json) -> str:
-    """The name of what is discussed."""
-    return "subject" if session["kind"] == "review" else "plan"
+def _about(session: "Session") -> tuple[str, str]:
+    """Returns what is discussed, after the name of that."""
+    if session["kind"] == "review":
+        return "subject", session["subject"]
+    return "plan", session["plan"] or ""
 
 
 def _beginning(text: str) -> str:
@@ -280,13 +285,13 @@ def more_lines(number: int) -> str:
     return sentence("(and {n} more line)" if number == 1 else "(and {n} more lines)", n=number)
 
 
-def _command(step: Json) -> str:
+def _command(step: "PlannedCommand") -> str:
     command, stage = step["command"], step["stage"]
     named = "" if stage == "custom" else f"  ({recorded('stage', stage)})"
     return f"{command if isinstance(command, str) else ' '.join(command)}{named}"
 
 
-def why_stopped(session: Json, commands: Sequence[str], event: Json | None) -> Pairs:
+def why_stopped(session: "Session", commands: Sequence[str], event: "ExplainedCause | None") -> Pairs:
     """The cause, the evidence and the next command of a session that stopped before it was done, or that waits; else
     nothing. `event` says what went wrong."""
     cause, waits = reason_of(session), why_waiting(session)
@@ -297,18 +302,18 @@ def why_stopped(session: Json, commands: Sequence[str], event: Json | None) -> P
     return [("cause", cause), ("evidence", shown), *(waits or [("next", first)])]
 
 
-def _evidence(event: Json | None) -> str:
+def _evidence(event: "ExplainedCause | None") -> str:
     """The first lines of what the event says, after its number; empty without one."""
     return "\n".join([f"{event['version']}. {event['lines'][0]}", *event["lines"][1:_EVIDENCE]]) if event else ""
 
 
-def steps(session: Json, commands: Sequence[str]) -> list[str]:
+def steps(session: "Session", commands: Sequence[str]) -> list[str]:
     """The commands that continue the session, best first; `commands` are the actions that it allows."""
     allowed = ((action, step) for action, step in _STEPS.items() if action in commands)
     return [extension_of(session) if action == "extend" else step.format(session["id"]) for action, step in allowed]
 
 
-def reason_of(session: Json) -> str:
+def reason_of(session: "Session") -> str:
     """Why it stopped, in the terminal's language; empty where nothing stopped it."""
     from domain.values.words import words
 
@@ -316,7 +321,7 @@ def reason_of(session: Json) -> str:
     return words(of_environment(os.environ), "projections.record").of("reason", reason) if reason else ""
 
 
-def summary_of(session: Json) -> str:
+def summary_of(session: "Session") -> str:
     """The end of the session, in the terminal's language."""
     if not (session.get("finalSummary") or session.get("summary")):
         return ""

@@ -1,16 +1,19 @@
 """`list`, `show`: the newest sessions, and one of them."""
 
 from collections.abc import Sequence
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 from cyclopts.types import PositiveInt
 
 from api.cli import exits
 from api.cli.labels import sentence
-from api.cli.options import HERE, AsJson, At, Id, Json, Where
+from api.cli.options import HERE, AsJson, At, Id, Where
 from api.cli.reader import SessionReader, reader_of
 from api.cli.terminal import put_json, put_pairs, put_table, say
+
+if TYPE_CHECKING:
+    from api.cli.answers import Session
 
 
 def list_sessions(
@@ -79,7 +82,7 @@ def show(session: Id, /, *, at: At = None, json: AsJson = False, where: Where = 
     else:
         from api.cli.session import details  # a list has none
 
-        item: Json = answer["session"]
+        item = answer["session"]
         cause = reader.cause(str(item["id"]), at) if item.get("reason") or item["status"] in _STOPPED else None
         is_worked_on = at is not None or _is_worked_on(reader, answer["session"])
         put_pairs(details(item, answer.get("availableCommands") or [], cause))
@@ -90,7 +93,7 @@ def show(session: Id, /, *, at: At = None, json: AsJson = False, where: Where = 
     return exits.OK
 
 
-def _is_worked_on(reader: SessionReader, session: Json) -> bool:
+def _is_worked_on(reader: SessionReader, session: "Session") -> bool:
     """True if a process is there to work on its open turns, if it has any; those that wait for one are marked. A server
     has marked them itself."""
     turns = session.get("outstandingTurns") or ()

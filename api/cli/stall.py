@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Final
 from api.cli.client import Api
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.options import Json
 from api.cli.terminal import one_line, say
 
 if TYPE_CHECKING:
-    pass
+    from api.cli.answers import Session, TurnView
 
 
 _LOOK_SECONDS: Final = 1.0
@@ -34,7 +33,7 @@ class StallWatch:
         self._why = ""
         self._said = False
 
-    async def check(self, sessions: Sequence[Json], *, moved: bool) -> None:
+    async def check(self, sessions: "Sequence[Session]", *, moved: bool) -> None:
         """Look at what all of these wait for, once a second. Raises Failed when it is over."""
         if moved:
             self._failed = self._alone = 0
@@ -64,7 +63,7 @@ class StallWatch:
             ),
         )
 
-    async def _look_for_agents(self, sessions: Sequence[Json]) -> None:
+    async def _look_for_agents(self, sessions: "Sequence[Session]") -> None:
         assert self._system is not None, "only what is worked on here"
         turns = [turn for session in sessions for turn in session.get("outstandingTurns") or ()]
         agents = [turn for turn in turns if turn["work"] != "wait"]
@@ -105,7 +104,7 @@ class StallWatch:
             self._said = True
 
 
-def _names(turns: Sequence[Json]) -> str:
+def _names(turns: "Sequence[TurnView]") -> str:
     """`planner, Ada (reviewer)`"""
     named = ((str(turn["agent"]), str(turn["role"])) for turn in turns)
     spelt = (agent if agent == role else f"{agent} ({role})" for agent, role in named)

@@ -6,7 +6,7 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 from urllib.parse import urlsplit
 
 from cyclopts import Group, Parameter
@@ -19,12 +19,15 @@ from api.cli.activity import say_wait
 from api.cli.client import Api, connected, repository_here, resolve_to_change
 from api.cli.exits import Failed, in_words
 from api.cli.labels import sentence
-from api.cli.options import Json, Where
+from api.cli.options import Fields, Where
 from api.cli.progress import Shown
 from api.cli.terminal import one_line, put, put_json, say
 from api.cli.watch import follow_to_end
 from api.node.checkouts import checkout_of
 from domain.values.sentences import from_wire
+
+if TYPE_CHECKING:
+    from api.cli.answers import MessageAnswer, Receipt
 
 _NAMED: Final = 5
 """Files with uncommitted changes that are named."""
@@ -59,7 +62,7 @@ class StartOptions:
     idempotency_key: str | None = None
     """Starting again with the same key and text returns the same session."""
 
-    def body(self, folder: str | None) -> Json:
+    def body(self, folder: str | None) -> Fields:
         """The fields of a start request that every kind has, as far as they are given."""
         fields = {
             "scenario": _scenario(self.scenario),
@@ -99,14 +102,14 @@ class StartOptions:
 PLAIN = StartOptions()
 
 
-def started_here(where: Where) -> Json:
+def started_here(where: Where) -> Fields:
     """Returns where the start was typed, for `latest`; nothing for a server elsewhere."""
     server, here = where.address(), repository_here()
     return {} if here is None or (server is not None and not _same_machine(server)) else {"startedIn": str(here)}
 
 
 async def start(
-    where: Where, team: Path | None, options: StartOptions, body: Json, *, json: bool, here: Path | None = None
+    where: Where, team: Path | None, options: StartOptions, body: Fields, *, json: bool, here: Path | None = None
 ) -> int:
     """Start a session and see it through, or only start it; the exit code. `here` is the person's folder."""
     talks = body.get("kind") in ("review", "debate")
@@ -207,7 +210,7 @@ def _say_missing(folder: Path) -> None:
         say(sentence(words, paths=", ".join(map(one_line, missing))))
 
 
-def say_warnings(answer: Json) -> None:
+def say_warnings(answer: "Receipt | MessageAnswer") -> None:
     """Returns what the answer to a start warns of."""
     for each in answer.get("warnings") or ():
         say(in_words(from_wire(str(each["detail"]), each.get("code"), each.get("params"))))
@@ -227,14 +230,14 @@ async def say_who_goes_on(api: Api, session_id: str) -> None:
         say(sentence(_EXAMPLE))
 
 
-async def started(api: Api, answer: Json, *, json: bool) -> int:
+async def started(api: Api, answer: "Receipt | MessageAnswer", *, json: bool) -> int:
     """Only recorded: the session's id as data, and who will work on it."""
     if answer.get("sessionId") and answer.get("action") != "queued":
         await say_who_works(api, str(answer["sessionId"]))
     if json:
         put_json(answer)
     else:
-        put(answer["sessionId"])
+        put(str(answer["sessionId"]))
     return exits.OK
 
 
@@ -269,7 +272,7 @@ def _same_machine(server: str) -> bool:
     return urlsplit(server).hostname in ("127.0.0.1", "localhost", "::1")
 
 
-def _scenario(named: str | None) -> Json | None:
+def _scenario(named: str | None) -> Fields | None:
     """The scenario's JSON; the API says whether it is one."""
     from domain.values.json import Malformed, decode
 

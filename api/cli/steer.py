@@ -1,7 +1,7 @@
 """`hansard extend`, `cancel`, `retry`, `watch`, `resume`: what a person changes in a running session."""
 
 import asyncio
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from cyclopts import Parameter
 
@@ -10,10 +10,13 @@ from api.cli.activity import agents_of, say_wait
 from api.cli.client import Api, connected, path_of, resolve, resolve_to_change
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.options import HERE, AsJson, Id, Json, Key, TeamFile, Version, Where, micros
+from api.cli.options import HERE, AsJson, Fields, Id, Key, TeamFile, Version, Where, micros
 from api.cli.start import AsEnd, say_who_goes_on
 from api.cli.terminal import put_json, say
 from api.cli.watch import follow_to_end
+
+if TYPE_CHECKING:
+    from api.cli.answers import Receipt
 
 
 async def cancel(
@@ -37,7 +40,7 @@ async def cancel(
     async with connected(where, "all") as api:
         session_id = await resolve_to_change(api, session)
         path = f"{path_of(session_id)}/cancel"
-        answer = await api.post(path, body, key=idempotency_key, version=if_version)
+        answer: Receipt = await api.post(path, body, key=idempotency_key, version=if_version)
     return _answered(answer, sentence("Cancelled session {session_id}.", session_id=session_id), json=json)
 
 
@@ -107,7 +110,7 @@ async def extend(
     wait
         Wait until it finishes, like `hansard run`; without a server, run it in this process.
     """
-    amounts: Json = {
+    amounts: Fields = {
         "addIterations": iterations,
         "addMinutes": minutes,
         "addTokens": tokens,
@@ -134,16 +137,16 @@ class Posted(NamedTuple):
 
     session_id: str
     before: int
-    answer: Json
+    answer: "Receipt"
 
 
 async def post_action(
-    api: Api, session: str, action: str, body: Json, *, key: str | None, version: int | None
+    api: Api, session: str, action: str, body: Fields, *, key: str | None, version: int | None
 ) -> Posted:
     """Send an action of a session."""
     session_id = await resolve_to_change(api, session)
     before = int((await api.session(session_id))["session"]["version"])
-    answer = await api.post(f"{path_of(session_id)}/{action}", body, key=key, version=version)
+    answer: Receipt = await api.post(f"{path_of(session_id)}/{action}", body, key=key, version=version)
     return Posted(session_id, before, answer)
 
 
@@ -157,7 +160,7 @@ async def follow_posted(api: Api, posted: Posted, done: str, *, wait: bool, json
     return await follow_to_end(api, posted.session_id, after=posted.before, json=json)
 
 
-def _answered(answer: Json, done: str, *, json: bool) -> int:
+def _answered(answer: "Receipt", done: str, *, json: bool) -> int:
     say(done)
     if json:
         put_json(answer)

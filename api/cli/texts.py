@@ -4,15 +4,11 @@ import re
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.labels import recorded, sentence
-
-if TYPE_CHECKING:
-    pass
-
 
 LONGEST = 500_000
 """Characters of a text that can be discussed."""

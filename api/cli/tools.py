@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import Field, StrictInt, create_model
 from pydantic.alias_generators import to_pascal
@@ -13,12 +13,19 @@ from api.actions.catalogue import ACTIONS
 from api.actions.declaration import Action, Tool
 from api.cli import exits
 from api.cli.client import Api, path_of, resolve
-from api.cli.options import Json
+from api.cli.options import Fields
 from api.node.scopes import Scope
+
+if TYPE_CHECKING:
+    from api.cli.answers import Session
 
 LONGEST_PATCH: Final = 200_000
 """Characters of a patch; the rest can be read turn by turn."""
 _POLL_SECONDS: Final = 0.5
+
+
+Answer = dict[str, object]
+"""What a tool answers: an answer of the API, or a part of one."""
 
 
 class NamedSession(bodies.Body):
@@ -62,7 +69,7 @@ class AgentTool(NamedTuple):
     description: str
     scope: Scope
     takes: type[bodies.Body]
-    call: Callable[[Api, Json], Awaitable[Json]]
+    call: Callable[[Api, Fields], Awaitable[Answer]]
 
 
 def _of_action(action: Action[Any]) -> tuple[AgentTool, ...]:
@@ -81,27 +88,30 @@ def _arguments(action: Action[Any], tool: Tool) -> type[bodies.Body]:
     return create_model(f"{to_pascal(tool.name)}Arguments", __base__=(NamedSession, body))
 
 
-def _sending(action: Action[Any], tool: Tool) -> Callable[[Api, Json], Awaitable[Json]]:
-    async def send(api: Api, arguments: Json) -> Json:
+def _sending(action: Action[Any], tool: Tool) -> Callable[[Api, Fields], Awaitable[Answer]]:
+    async def send(api: Api, arguments: Fields) -> Answer:
         if tool.kind:
             arguments |= {"kind": tool.kind}
         if not action.is_of_session:
-            return await api.post(action.path, arguments)
-        session_id = await resolve(api, str(arguments.pop("session")))
-        return await api.post(f"{path_of(session_id)}/{action.verb}", arguments)
+            path = action.path
+        else:
+            path = f"{path_of(await resolve(api, str(arguments.pop('session'))))}/{action.verb}"
+        answer: Answer = await api.post(path, arguments)
+        return answer
 
     return send
 
 
-def _reading(part: str = "") -> Callable[[Api, Json], Awaitable[Json]]:
-    async def fetch(api: Api, arguments: Json) -> Json:
+def _reading(part: str = "") -> Callable[[Api, Fields], Awaitable[Answer]]:
+    async def fetch(api: Api, arguments: Fields) -> Answer:
         session_id = await resolve(api, str(arguments.pop("session")))
-        return await api.get(f"{path_of(session_id)}{part}", **arguments)
+        answer: Answer = await api.get(f"{path_of(session_id)}{part}", **arguments)
+        return answer
 
     return fetch
 
 
-async def _changes(api: Api, arguments: Json) -> Json:
+async def _changes(api: Api, arguments: Fields) -> Answer:
     answer = await _reading("/changes")(api, arguments)
     patch = str(answer["patch"])
     if len(patch) > LONGEST_PATCH:
@@ -109,32 +119,33 @@ async def _changes(api: Api, arguments: Json) -> Json:
     return answer
 
 
-async def _list(api: Api, arguments: Json) -> Json:
-    items, more = await api.pages("/api/sessions", **{"limit": 20, **arguments})
+async def _paged(api: Api, path: str, arguments: Mapping[str, Any]) -> Answer:
+    items, more = await api.pages(path, **arguments)
     return {"items": items, "nextCursor": more}
 
 
-async def _inbox(api: Api, arguments: Json) -> Json:
-    items, more = await api.pages("/api/decisions", **{"limit": 50, **arguments})
-    return {"items": items, "nextCursor": more}
+async def _list(api: Api, arguments: Fields) -> Answer:
+    return await _paged(api, "/api/sessions", {"limit": 20, **arguments})
 
 
-async def _turns(api: Api, arguments: Json) -> Json:
+async def _inbox(api: Api, arguments: Fields) -> Answer:
+    return await _paged(api, "/api/decisions", {"limit": 50, **arguments})
+
+
+async def _turns(api: Api, arguments: Fields) -> Answer:
     session_id = await resolve(api, str(arguments.pop("session")))
-    items, more = await api.pages(f"{path_of(session_id)}/turns", **{"limit": 50, **arguments})
-    return {"items": items, "nextCursor": more}
+    return await _paged(api, f"{path_of(session_id)}/turns", {"limit": 50, **arguments})
 
 
-async def _comments(api: Api, arguments: Json) -> Json:
+async def _comments(api: Api, arguments: Fields) -> Answer:
     session_id = await resolve(api, str(arguments.pop("session")))
-    items, more = await api.pages(f"{path_of(session_id)}/comments", **{"limit": 50, **arguments})
-    return {"items": items, "nextCursor": more}
+    return await _paged(api, f"{path_of(session_id)}/comments", {"limit": 50, **arguments})
 
 
-async def _wait(api: Api, arguments: Json) -> Json:
+async def _wait(api: Api, arguments: Fields) -> Answer:
     """Until nothing runs: it has ended, or waits for a person. `rests` is false where the time was over first."""
     session_id = await resolve(api, str(arguments["session"]))
-    until = time.monotonic() + float(arguments.get("seconds", 45))
+    until = time.monotonic() + float(str(arguments.get("seconds", 45)))
     while True:
         answer = await api.session(session_id)
         rests = exits.rests(answer["session"]) or await _waits_below(api, answer["session"])
@@ -143,7 +154,7 @@ async def _wait(api: Api, arguments: Json) -> Json:
         await asyncio.sleep(min(_POLL_SECONDS, max(0.0, until - time.monotonic())))
 
 
-async def _waits_below(api: Api, session: Json) -> bool:
+async def _waits_below(api: Api, session: "Session") -> bool:
     """True if a person has to decide a discussion first."""
     if session.get("outstandingTurns"):
         return False

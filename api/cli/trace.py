@@ -11,11 +11,11 @@ from api.cli.client import Api, connected, resolve
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.log import Anyway
-from api.cli.options import HERE, Id, Json, Where
+from api.cli.options import HERE, Fields, Id, Where
 from api.cli.terminal import put_json, say, visible_name
 
 if TYPE_CHECKING:
-    pass
+    from api.cli.answers import BlameLine, ResultView, Session
 
 TRACE_VERSION: Final = "0.1.0"
 _TRACES: Final = uuid.UUID("6f1c6a55-5a0b-4f0e-9d5e-0d1f2f3a4b5c")
@@ -36,7 +36,7 @@ async def trace(session: Id, /, *, json: Anyway = False, where: Where = HERE) ->
     return exits.OK
 
 
-async def _record(api: Api, session: Json, result: Json) -> Json:
+async def _record(api: Api, session: "Session", result: "ResultView") -> Fields:
     from importlib.metadata import version
 
     files = []
@@ -55,10 +55,10 @@ async def _record(api: Api, session: Json, result: Json) -> Json:
     }
 
 
-async def _blamed(api: Api, result: Json) -> dict[str, list[Json]]:
+async def _blamed(api: Api, result: "ResultView") -> "dict[str, list[BlameLine]]":
     """The lines of each file. One that is too large, or has a name that is not UTF-8, is named and left out. Raises
     Failed if there is none that can be read: then it is not the file's fault."""
-    blamed: dict[str, list[Json]] = {}
+    blamed: dict[str, list[BlameLine]] = {}
     problems: dict[str, Failed] = {}
     for path in (file["path"] for file in result["files"] if file["status"] != "deleted"):
         try:
@@ -74,7 +74,7 @@ async def _blamed(api: Api, result: Json) -> dict[str, list[Json]]:
     return blamed
 
 
-def _turns(lines: Iterable[Json], session: str) -> Iterator[tuple[Json, list[Json]]]:
+def _turns(lines: "Iterable[BlameLine]", session: str) -> "Iterator[tuple[BlameLine, list[BlameLine]]]":
     """Each turn of the session by its first line, and all of its lines."""
     own = sorted((line for line in lines if line["session"] == session), key=lambda line: (line["turn"], line["line"]))
     for _, group in groupby(own, key=lambda line: line["turn"]):
@@ -82,28 +82,32 @@ def _turns(lines: Iterable[Json], session: str) -> Iterator[tuple[Json, list[Jso
         yield turn[0], turn
 
 
-def _conversation(turn: Json, lines: list[Json]) -> Json:
+def _conversation(turn: "BlameLine", lines: "list[BlameLine]") -> Fields:
     contributor = {"type": "ai"} | ({"model_id": turn["model"]} if turn["model"] else {})
     place = f"hansard:{turn['session']}"
     return {
         "url": f"{place}/{turn['turn']}",
         "contributor": contributor,
         "ranges": [_range(run) for run in _runs(lines)],
-        "related": [
-            {"type": kind, "url": f"{place}#{turn[name]['version'] if name != 'validatedBy' else turn[name]}"}
-            for kind, name in (("review", "demandedBy"), ("validation", "validatedBy"), ("approval", "approvedBy"))
-            if turn[name]
-        ],
+        "related": [{"type": kind, "url": f"{place}#{version}"} for kind, version in _related(turn) if version],
     }
 
 
-def _runs(lines: list[Json]) -> Iterator[list[Json]]:
+def _related(turn: "BlameLine") -> "Iterator[tuple[str, int | None]]":
+    """The events that the turn rests on: what demanded it, checked it and approved it."""
+    demand, approval = turn["demandedBy"], turn["approvedBy"]
+    yield "review", demand and demand["version"]
+    yield "validation", turn["validatedBy"]
+    yield "approval", approval and approval["version"]
+
+
+def _runs(lines: "list[BlameLine]") -> "Iterator[list[BlameLine]]":
     """Lines that follow each other."""
     for _, run in groupby(enumerate(lines), key=lambda entry: entry[1]["line"] - entry[0]):
         yield [line for _, line in run]
 
 
-def _range(run: list[Json]) -> Json:
+def _range(run: "list[BlameLine]") -> Fields:
     content = "\n".join(line["text"] for line in run)
     digest = hashlib.sha256(content.encode(errors="surrogateescape")).hexdigest()
     return {"start_line": run[0]["line"], "end_line": run[-1]["line"], "content_hash": f"sha256:{digest}"}

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Final
 
 from api.cli.discussion import progress
 from api.cli.labels import sentence
-from api.cli.options import Json
 from api.cli.terminal import say
 
 if TYPE_CHECKING:
+    from api.cli.answers import Session
     from api.cli.client import Api
 
 _DIGEST: Final = 64
@@ -26,7 +26,7 @@ async def whole_digest(api: "Api", session_id: str, begun: str) -> str:
 
 async def votes_missing(api: "Api", session_id: str, choice: str) -> bool:
     """True if more people have to choose the same; says how many."""
-    session: Json = (await api.session(session_id))["session"]
+    session = (await api.session(session_id))["session"]
     policy = session.get("approval")
     if not policy:
         return False
@@ -38,7 +38,7 @@ async def votes_missing(api: "Api", session_id: str, choice: str) -> bool:
     return True
 
 
-async def _discussions(api: "Api", session_id: str) -> list[Json]:
+async def _discussions(api: "Api", session_id: str) -> "list[Session]":
     """The session itself, and what it waits for."""
-    session: Json = (await api.session(session_id))["session"]
+    session = (await api.session(session_id))["session"]
     return [session, *[(await api.session(str(child)))["session"] for child in session.get("children") or ()]]

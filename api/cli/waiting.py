@@ -1,20 +1,23 @@
 """What a session waits for, in words: an agent's turn, the next attempt at it, or a person's answer."""
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from api.cli.labels import recorded, sentence
-from api.cli.options import Json
 from api.cli.terminal import local_time, say
+
+if TYPE_CHECKING:
+    from api.cli.answers import Session, TurnView
 
 Pairs = list[tuple[str, str]]
 
 
-def is_waiting(turn: Json) -> bool:
+def is_waiting(turn: "TurnView") -> bool:
     """True if nothing works on the turn now."""
     return bool(turn.get("waitingFor") or turn.get("elsewhere") or turn.get("machine") or turn.get("queued"))
 
 
-def mark_queued(turns: Iterable[Json], states: Mapping[str, str], *, is_worked_on: bool) -> None:
+def mark_queued(turns: "Iterable[TurnView]", states: Mapping[str, str], *, is_worked_on: bool) -> None:
     """Mark the turns that nothing works on: those that no worker has claimed, and all of them if there is no worker.
     `states` are those of the lease table."""
     for turn in turns:
@@ -24,13 +27,13 @@ def mark_queued(turns: Iterable[Json], states: Mapping[str, str], *, is_worked_o
             turn["queued"] = "unclaimed"
 
 
-def doing(turn: Json) -> str:
+def doing(turn: "TurnView") -> str:
     """Whose turn it is, what for, and what it waits for."""
     what = recorded("phase", str(turn["phase"])) if turn["phase"] else recorded("work", str(turn["work"]))
     return f"{turn['agent']} ({', '.join(filter(None, (what, _how(turn))))})"
 
 
-def _how(turn: Json) -> str:
+def _how(turn: "TurnView") -> str:
     """Of an external agent its worker, who may not have come for the turn yet."""
     if turn.get("machine"):
         return sentence("on the machine {machine}, which has the workspace", machine=turn["machine"])
@@ -43,7 +46,7 @@ def _how(turn: Json) -> str:
     return _why_queued(turn)
 
 
-def _why_queued(turn: Json) -> str:
+def _why_queued(turn: "TurnView") -> str:
     """Empty for a turn that is at work."""
     match turn.get("queued"):
         case None:
@@ -56,7 +59,7 @@ def _why_queued(turn: Json) -> str:
             return sentence("not started: no worker is free")
 
 
-def reason(turn: Json) -> str:
+def reason(turn: "TurnView") -> str:
     """Why the turn waits, and when the next attempt begins."""
     code = str(turn["waitingFor"])
     why = sentence("permission") if code == "permission" else recorded("failure", code).replace("_", " ")
@@ -66,7 +69,7 @@ def reason(turn: Json) -> str:
     return sentence(when, reason=why, number=turn["attempt"], time=local_time(turn["waitingUntil"]))
 
 
-def questions(session: Json) -> Pairs:
+def questions(session: "Session") -> Pairs:
     """The question to a person, with the commands that answer it."""
     wishes = [f"{each['agent']}: {each['tool']}: {each['title']}" for each in session.get("permissionRequests") or ()]
     scope = session.get("scopeRequest")
@@ -77,14 +80,14 @@ def questions(session: Json) -> Pairs:
     ]
 
 
-def answers(session: Json) -> str:
+def answers(session: "Session") -> str:
     """The commands that allow or deny; of several requests, each is named."""
     requests = session.get("permissionRequests") or ()
     names = [f" {each['requestId']}" for each in requests] if len(requests) > 1 else [""]
     return "\n".join(f"hansard {verb} {session['id']}{name}" for name in names for verb in ("allow", "deny"))
 
 
-def why_waiting(session: Json) -> Pairs:
+def why_waiting(session: "Session") -> Pairs:
     """Why nothing happens in a session that is not over, and the command that changes it; else nothing."""
     open_questions = questions(session)
     if any(text for _, text in open_questions):

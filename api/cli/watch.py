@@ -5,7 +5,7 @@ import shlex
 from math import inf
 from pathlib import Path
 from time import monotonic
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 
 from api.cli import exits
 from api.cli.activity import RunningTurns
@@ -13,13 +13,15 @@ from api.cli.asking import allowed, decide, is_interactive, permitted
 from api.cli.client import Api
 from api.cli.exits import rests
 from api.cli.labels import sentence
-from api.cli.options import Json
 from api.cli.progress import Screen, Shown, screen
 from api.cli.result_notes import only_applies
 from api.cli.session import in_four_lines, outcome, steps
 from api.cli.stall import StallWatch
 from api.cli.terminal import put, put_json, put_pairs, say
 from api.node.checkouts import is_bare
+
+if TYPE_CHECKING:
+    from api.cli.answers import Event, PermissionRequestView, ResultView, Session
 
 _REFRESH_SECONDS: Final = 1.0
 
@@ -42,24 +44,24 @@ class SessionFollower:
         self._turns = RunningTurns(api)
 
     @property
-    def session(self) -> Json:
+    def session(self) -> "Session":
         """The session as it was when last asked for."""
         return self._main.session
 
     @property
-    def waiting(self) -> list[Json]:
+    def waiting(self) -> "list[Session]":
         """The reviews and debates that wait for a person: the session itself, or those that it waits for."""
         seen = (self._main, *self._children.values())
         return [child.session for child in seen if child.session.get("status") == exits.WAITING]
 
     @property
-    def permissions(self) -> list[tuple[str, Json]]:
+    def permissions(self) -> "list[tuple[str, PermissionRequestView]]":
         """Permission requests that were not shown here yet, each with its session."""
         seen = (child.session for child in (self._main, *self._children.values()))
         requests = ((str(each["id"]), request) for each in seen for request in each.get("permissionRequests") or ())
         return [(name, request) for name, request in requests if request["requestId"] not in self.asked]
 
-    async def to_rest(self, screen: Screen) -> Json:
+    async def to_rest(self, screen: Screen) -> "Session":
         """Follow until nothing more happens without a person; returns the session. Raises Failed where
         the patience is over before."""
         while True:
@@ -124,7 +126,7 @@ class SessionFollower:
         return _Cursor(name, after=int(session["version"]), session=session)
 
 
-def _is_handed_over(session: Json) -> bool:
+def _is_handed_over(session: "Session") -> bool:
     """True if its branch is being made at this moment: the session is done, and its result is not."""
     return any(turn["work"] == "package" for turn in session.get("outstandingTurns") or ())
 
@@ -132,9 +134,9 @@ def _is_handed_over(session: Json) -> bool:
 class _Cursor:
     """One session: the version up to which it was shown, and its last known state."""
 
-    def __init__(self, name: str, *, after: int, session: Json | None = None) -> None:
+    def __init__(self, name: str, *, after: int, session: "Session | None" = None) -> None:
         self._name, self._seen, self._asked = name, after, -inf
-        self.session: Json = session or {}
+        self.session = session or cast("Session", {})  # nothing is known before the first look
         self.looked = False
 
     @property
@@ -147,7 +149,7 @@ class _Cursor:
     def over(self) -> bool:
         return self.settled and self.session["status"] != exits.WAITING
 
-    async def look(self, api: Api) -> list[Json]:
+    async def look(self, api: Api) -> "list[Event]":
         """The events since the last look; `looked` says whether the session was asked for, too."""
         events = await api.events(self._name, after=self._seen)
         if events:
@@ -202,10 +204,11 @@ async def _answered(api: Api, following: SessionFollower) -> bool:
         following.asked.add(str(request["requestId"]))
         await permitted(api, name, request)
         return True
-    return bool(following.session.get("scopeRequest")) and await allowed(api, following.session)
+    outside = following.session.get("scopeRequest")
+    return outside is not None and await allowed(api, str(following.session["id"]), outside)
 
 
-async def _decided(api: Api, waiting: list[Json], seen: set[str]) -> bool:
+async def _decided(api: Api, waiting: "list[Session]", seen: set[str]) -> bool:
     """True if the person decided one of these; what they decide on is shown before."""
     for discussion in waiting:
         seen.add(str(discussion["id"]))
@@ -215,7 +218,7 @@ async def _decided(api: Api, waiting: list[Json], seen: set[str]) -> bool:
     return False
 
 
-def _put_result(session: Json, waiting: list[Json], seen: set[str]) -> None:
+def _put_result(session: "Session", waiting: "list[Session]", seen: set[str]) -> None:
     """The session, and what it waits for; what the person has just read is not printed again."""
     if session["id"] in seen:
         decision = session.get("decision")
@@ -229,7 +232,7 @@ def _put_result(session: Json, waiting: list[Json], seen: set[str]) -> None:
             put_pairs(outcome(discussion))
 
 
-async def _say_what_next(api: Api, session: Json, waiting: list[Json]) -> None:
+async def _say_what_next(api: Api, session: "Session", waiting: "list[Session]") -> None:
     """The commands that continue a session that waits for a person."""
     for discussion in waiting:
         say(sentence("Waiting for your decision:"))
@@ -247,12 +250,12 @@ async def _say_what_next(api: Api, session: Json, waiting: list[Json]) -> None:
         _say_result(session, result)
     lead = "Paused at a checkpoint. Next:" if session["status"] == "checkpoint" else "Next:"
     await _say_steps(api, session, sentence(lead))
-    decision = session.get("decision") or {}
-    if session["kind"] == "review" and decision.get("choice") == "apply_fix" and session.get("parent") is None:
+    decision = session.get("decision")
+    if session["kind"] == "review" and decision and decision["choice"] == "apply_fix" and session.get("parent") is None:
         say_fix(str(session["id"]))
 
 
-def _say_result(session: Json, result: Json) -> None:
+def _say_result(session: "Session", result: "ResultView") -> None:
     """The commands for a result, each as it works from here."""
     lead, command = _to_use(result)
     repository = Path(result["repository"] or ".")
@@ -263,7 +266,7 @@ def _say_result(session: Json, result: Json) -> None:
         say(f"{sentence('To see what was changed:')} hansard changes {session['id']}")
 
 
-def _to_use(result: Json) -> tuple[str, str]:
+def _to_use(result: "ResultView") -> tuple[str, str]:
     """The command for a result. A bare repository has no checkout to merge into."""
     if only_applies({"result": result}):
         return "To have the result in your checkout:", "apply"
@@ -279,7 +282,7 @@ def say_fix(review: str) -> None:
     say(f"  hansard run --fix {review}")
 
 
-async def _say_steps(api: Api, session: Json, lead: str = "") -> None:
+async def _say_steps(api: Api, session: "Session", lead: str = "") -> None:
     """Retry, extend, continue, reset: those that the session allows, on one line, below the lead."""
     commands = (await api.session(str(session["id"])))["availableCommands"]
     if line := steps(session, commands):

@@ -40,13 +40,14 @@ _FOR_AGENTS = ("mcp.py", "mcp_lines.py", "tools.py", "review.py")
 
 
 def prose() -> Iterator[tuple[str, str]]:
-    """Every English text in the code of the command line by file, except docstrings, help and log messages."""
+    """Every English text in the code of the command line by file, except docstrings, types, help and log messages."""
     for file in files("api/cli"):
         skipped = {id(node.value) for node in nodes(file) if isinstance(node, ast.Expr)}
         for node in nodes(file):
             name = getattr(node.func, "attr", getattr(node.func, "id", "")) if isinstance(node, ast.Call) else ""
             if name in ("Parameter", "Group", "warning", "exception") or isinstance(node, ast.arguments):
                 skipped |= {id(part) for part in ast.walk(node)}
+            skipped |= {id(getattr(node, name, None)) for name in ("returns", "annotation")}
         for node in nodes(file):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
                 yield file.name, node.value

@@ -1,14 +1,15 @@
 """How the terminal shows the activity of agents."""
 
+from typing import Any
+
 import pytest
 
 from api.cli.activity import RunningTurn, step
-from api.cli.options import Json
 
-TURN: Json = {"turnId": "delivery-1.t1", "agent": "Claude", "requestedAt": "not an instant"}
+TURN: dict[str, Any] = {"turnId": "delivery-1.t1", "agent": "Claude", "requestedAt": "not an instant"}
 
 
-def tool(**fields: object) -> Json:
+def tool(**fields: object) -> dict[str, Any]:
     return {"seq": 1, "kind": "tool", **fields}
 
 
@@ -26,7 +27,7 @@ def tool(**fields: object) -> Json:
         ({"seq": 1, "kind": "usage", "text": "7"}, ""),
     ],
 )
-def test_a_step_is_a_few_words(frame: Json, words: str) -> None:
+def test_a_step_is_a_few_words(frame: dict[str, Any], words: str) -> None:
     assert step(frame) == words
 
 

@@ -3,13 +3,12 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
-from api.cli.options import Json
 from api.cli.progress import summary
 from api.cli.session import details, reason_of, why_stopped
 from api.cli.waiting import doing, is_waiting, mark_queued
@@ -34,11 +33,11 @@ def client(tmp_path: Path) -> Iterator[TestClient]:
         yield opened
 
 
-def asking(title: str) -> Json:
+def asking(title: str) -> dict[str, Any]:
     return {"permission": {"tool": "execute", "title": title}, "text": "done"}
 
 
-def answer(client: httpx.Client, session_id: str) -> Json:
+def answer(client: httpx.Client, session_id: str) -> dict[str, Any]:
     return client.get(f"/api/sessions/{session_id}").json()
 
 
