@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from adapters.pull_requests.record import Around
     from adapters.store.sqlite.soundness import LogUse
     from adapters.turns.external.turns import ExternalTurns
     from adapters.turns.lease.worker import Worker
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from api.node.checkpointer import Checkpointer
     from api.node.notifier import Notifier
     from api.node.pull_request_follower import PullRequestFollower
-    from api.node.pull_requests import Around
     from api.node.session_answers import AnswerKeeper
     from api.node.telemetry import Telemetry
     from domain.session.record import Recorded
@@ -289,11 +289,11 @@ class System(Core):
 
     def around_forges(self) -> "Around | None":
         """What pull requests are followed with; None where the settings of the forge cannot be used, which is said."""
-        from api.node.forge import around
+        from api.node.forge import SharedParts, around
         from api.node.owner import forge_file
 
-        folder, file = self.settings.node_dir, forge_file(self.settings)
-        return around(file, folder, self.writer, self.clock, at_terminal=self.at_terminal)
+        shared = SharedParts(self.store, self.writer, self.settings.node_dir, self.sharing)
+        return around(forge_file(self.settings), shared, at_terminal=self.at_terminal)
 
     def _pull_requests(self) -> "PullRequestFollower | None":
         """The follower of pull requests; None where the settings of the forge cannot be used, which is said."""

@@ -16,7 +16,7 @@ from eventsourcing.persistence import ApplicationRecorder, StoredEvent, Subscrip
 from adapters.store.errors import Conflict
 from adapters.store.keys import Vault
 from adapters.store.mapper import decode, encode
-from adapters.store.port import Access, Attendances, NewEvent, Node, StoredReceipt, Write
+from adapters.store.port import Access, Attendances, NameClaims, NewEvent, Node, StoredReceipt, Write
 from adapters.store.rows import Row
 from adapters.store.shares import Shares
 from adapters.store.turn_changes import TURN_EVENTS, TurnChange, change_of
@@ -103,6 +103,11 @@ class EventRecorder(ApplicationRecorder, ABC):
     @property
     def attendances(self) -> Attendances | None:
         """None: all who run turns are on this machine."""
+        return None
+
+    @property
+    def claims(self) -> NameClaims | None:
+        """None: locked files on this machine are enough."""
         return None
 
     @property

@@ -161,6 +161,16 @@ class Attendances(Protocol):
         """Return when processes with these agents were last there."""
 
 
+class NameClaims(Protocol):
+    """Names that one process of all machines holds at a time. What a process holds ends with it."""
+
+    def take(self, name: str) -> bool:
+        """Hold the name, or go on holding it. False while another process does, or if the store does not answer."""
+
+    def give_back(self, name: str) -> None:
+        """Let others hold the name."""
+
+
 class Store(Log, Protocol):
     """One log. Safe for many threads."""
 
@@ -182,6 +192,10 @@ class Store(Log, Protocol):
     @property
     def attendances(self) -> Attendances | None:
         """When teams were last there; None if files on the single machine are enough."""
+
+    @property
+    def claims(self) -> NameClaims | None:
+        """Names that one process of all machines holds; None if locked files on the single machine are enough."""
 
     @property
     def outbox(self) -> Access | None:

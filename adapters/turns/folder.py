@@ -8,6 +8,7 @@ from adapters.agents.presets.catalogue import instruction_names
 from adapters.turns.conversation import last_result
 from adapters.turns.job import Job, Load
 from adapters.workspace import Workspace, Workspaces
+from adapters.workspace.bases import based_on
 from adapters.workspace.reviewed_diff import ReviewedPatch
 from domain.checks.instruction_files import is_instruction
 from domain.delivery.state import Delivery
@@ -25,9 +26,17 @@ def workspace_of(job: Job, workspaces: Workspaces) -> Workspace:
     source = Path(session.workspace) if session.workspace else None
     earlier = partial(last_result, session, job.load, workspaces.root)
     reviewed = _reviewed(job)
-    return workspaces.open(
+    made = workspaces.open(
         session.home or session.id, source, earlier, filters=job.preparation.filters, reviewed=reviewed
     )
+    base = _merged_base(job)
+    return made if base is None or base == made.start else based_on(made, base)
+
+
+def _merged_base(job: Job) -> str | None:
+    """The commit of the base branch that was merged into the work, perhaps on another machine."""
+    session = job.session
+    return session.base.base_commit if session.base is not None and session.forge is not None else None
 
 
 def _reviewed(job: Job) -> ReviewedPatch | None:

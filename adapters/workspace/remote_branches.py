@@ -4,18 +4,20 @@ Git runs in the workspace's own repository, so that nothing that the person's re
 own settings say how the forge is reached (ssh, credential helpers). No token of ours is ever passed to it.
 """
 
-import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
+from adapters.workspace.bases import based_on
 from adapters.workspace.git import WorkspaceError, answered, in_theirs, line
 from adapters.workspace.merges import merge
 from adapters.workspace.repository import Repository
 from adapters.workspace.workspace import Workspace
+from domain.checks.ci_settings import ci_files
 from domain.session.workspace import WorkspaceChanges
 from domain.values.sentences import Sentence
 
@@ -34,14 +36,6 @@ class PushEnd(NamedTuple):
 
     outcome: PushOutcome
     detail: str = ""
-
-
-class MergedBase(NamedTuple):
-    """The work with the base branch in it; in `paths` both sides are marked."""
-
-    head: str
-    paths: tuple[str, ...]
-    changes: WorkspaceChanges
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +85,25 @@ class RemoteBranches:
         """The paths that differ."""
         return self._git.changed_files(before, after)
 
+    def changed_settings(self, before: str, after: str, base: str) -> tuple[str, ...]:
+        """The settings of the CI, with what they include, that differ between two commits, without those that are as in
+        the base."""
+        changed = set(self.changed(before, after))
+        if base != before:
+            changed &= set(self.changed(base, after))
+        if not changed:
+            return ()
+        each = (ci_files(changed, self._names(commit), partial(self._text, commit)) for commit in (before, after))
+        return tuple(sorted(frozenset().union(*each)))
+
+    def _names(self, commit: str) -> tuple[str, ...]:
+        names = self._git.run("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit).split(b"\0")
+        return tuple(name.decode(errors="replace") for name in names if name)
+
+    def _text(self, commit: str, path: str) -> str | None:
+        lines = self.file_lines(commit, path)
+        return None if lines is None else "\n".join(lines)
+
     def merged(self, ours: str, theirs: str, branch: str) -> tuple[str, WorkspaceChanges]:
         """Both in one commit, which is the session's branch from now on, and all changes since the base. Raises
         WorkspaceError where both changed the same lines, or where the branch cannot be moved."""
@@ -98,28 +111,19 @@ class RemoteBranches:
         self.workspace.publish(head, branch)
         return head, self.workspace.changes(head)
 
-    def with_base(self, ours: str, base: str, name: str) -> MergedBase:
-        """The work with the base branch in it, which it is compared with from now on. Where both sides changed the same
-        lines, the files have both, marked."""
+    def with_base(self, ours: str, base: str, name: str) -> tuple[str, tuple[str, ...]]:
+        """The work with the base branch in it, as a commit, and the files in which both sides changed the same lines:
+        they have both, marked."""
         words = ["--write-tree", "-z", "--no-messages", "--name-only", "--allow-unrelated-histories", ours, base]
         done = self._git.answered("merge-tree", *words, codes=(0, 1))
         tree, *paths = done.stdout.rstrip(b"\0").split(b"\0")
-        message = f"Merge {name}\n"
-        head = self._git.record(tree.decode(), message=message, parents=(ours, base))
+        head = self._git.record(tree.decode(), message=f"Merge {name}\n", parents=(ours, base))
         self._git.run("update-ref", f"refs/hansard/{head}", head)
-        moved = self._rebased(base)
-        names = tuple(sorted({path.decode(errors="replace") for path in paths}))
-        return MergedBase(head, names, moved.changes(head))
+        return head, tuple(sorted({path.decode(errors="replace") for path in paths}))
 
-    def _rebased(self, base: str) -> Workspace:
-        """The workspace, with this commit as the start that its changes are counted from."""
-        file = self.workspace.home / "repo.git" / "hansard.json"
-        fields = json.loads(file.read_text(encoding="utf-8"))
-        fields["start"] = base
-        draft = file.with_suffix(".draft")
-        draft.write_text(json.dumps(fields), encoding="utf-8")
-        draft.replace(file)
-        return replace(self.workspace, start=base)
+    def based_on(self, base: str, head: str) -> WorkspaceChanges:
+        """The changes of the work, which are counted from this commit of the base branch from now on."""
+        return based_on(self.workspace, base).changes(head)
 
     def file_lines(self, commit: str, path: str) -> list[str] | None:
         """The lines of a file; None if the commit or the file is not here."""

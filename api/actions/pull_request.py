@@ -1,26 +1,30 @@
 """The pull request of a session's branch."""
 
 import asyncio
+from contextlib import suppress
+from uuid import uuid4
 
 from pydantic import Field, StrictBool
 
+from adapters.forge.errors import ForgeError
 from adapters.forge.settings import BadForge
+from adapters.pull_requests.branch import changed_settings
+from adapters.pull_requests.record import branches_of
 from adapters.workspace import Workspaces
-from adapters.workspace.remote_branches import RemoteBranches
+from adapters.writer.writer import CommandEnvelope
 from api.actions.answers import Receipt
 from api.actions.bodies import Body
 from api.actions.call import ActionCall, Intent
 from api.actions.declaration import FormOf, action
-from api.node.forge import connected, forge_of
+from api.node.forge import ForgePlace, connected, forge_of
 from api.node.owner import forge_file
-from api.node.pull_requests import branches_of
 from api.system import System
 from domain.kinds import allowed_actions
 from domain.session.actions import refusal
-from domain.session.forge import CiPaths, RequestPullRequest
-from domain.session.forge_rules import is_ci
+from domain.session.forge import CiPaths, PullRequestReopened, RecordForgeFact, RequestPullRequest
+from domain.session.pull_request import OwnPullRequest
 from domain.session.state import Session
-from domain.values.base import Command, HansardError, Refused
+from domain.values.base import Command, Refused, iso
 from domain.values.sentences import Sentence, sentence_of
 
 
@@ -56,14 +60,7 @@ async def open_pull_request(call: ActionCall[OpenPullRequest]) -> Intent:
 async def _command(call: ActionCall[OpenPullRequest], session: Session) -> Command:
     if session.base is None or session.branch is None or session.published is None:
         raise refusal(session, RequestPullRequest.REFUSAL, allowed_actions(session))
-    try:
-        place = await asyncio.to_thread(forge_of, forge_file(call.system.settings), session)
-        forge = await connected(place, at_terminal=call.system.at_terminal)
-    except BadForge as error:
-        raise Refused(sentence_of(error)) from None
-    if forge is None:
-        raise Refused(Sentence("no_forge_token", host=place.repository.host))
-    await forge.close()
+    place = await _forge_place(call.system, session)
     follow = call.body.follow
     pull = session.forge
     return RequestPullRequest(
@@ -73,20 +70,44 @@ async def _command(call: ActionCall[OpenPullRequest], session: Session) -> Comma
         base=(pull.base if pull else "") or session.base.base_branch or "main",
         branch=(pull.branch if pull else "") or session.branch,
         follow=(pull.follow if pull else place.settings.follow) if follow is None else follow,
+        unfollow=True if follow is False else None,
         rules=place.rules,
         actor=call.actor,
         ci=await asyncio.to_thread(_ci, call.system, session),
     )
 
 
-def _ci(system: System, session: Session) -> CiPaths | None:
-    """The settings of the CI that a push would change, compared with what the forge has."""
-    branches: RemoteBranches | None = branches_of(Workspaces(system.settings.node_dir / "workspaces"), session)
-    before = (session.forge.head if session.forge else None) or (session.base.base_commit if session.base else None)
-    if branches is None or before is None or session.published is None:
-        return None
+async def _forge_place(system: System, session: Session) -> ForgePlace:
+    """The forge of the session's repository, for which there is a token; where the pull request was closed, it is asked
+    whether it is open again. Raises Refused."""
     try:
-        paths = branches.changed(before, session.published)
-    except HansardError:
-        return None
-    return CiPaths(commit=session.published, paths=tuple(path for path in paths if is_ci(path)))
+        place = await asyncio.to_thread(forge_of, forge_file(system.settings), session)
+        forge = await connected(place, at_terminal=system.at_terminal)
+    except BadForge as error:
+        raise Refused(sentence_of(error)) from None
+    if forge is None:
+        raise Refused(Sentence("no_forge_token", host=place.repository.host))
+    try:
+        pull = session.forge
+        if pull is not None and pull.state == "closed" and pull.number is not None:
+            there = await forge.get(pull.number)
+            if there.state == "open":
+                await _reopened(system, session, pull, iso(there.updated_at))
+    except ForgeError as error:
+        raise Refused(error.sentence) from None
+    finally:
+        await forge.close()
+    return place
+
+
+async def _reopened(system: System, session: Session, pull: OwnPullRequest, at: str) -> None:
+    """Record that somebody has opened it again, unless the follower was faster."""
+    fact = PullRequestReopened(by=f"{pull.forge}:somebody", at=at)
+    with suppress(Refused):
+        command = RecordForgeFact(fact=fact)
+        await system.writer.do(CommandEnvelope(session.id, command, actor=pull.actor, command_id=str(uuid4())))
+
+
+def _ci(system: System, session: Session) -> CiPaths | None:
+    branches = branches_of(Workspaces(system.settings.node_dir / "workspaces"), session)
+    return changed_settings(branches, session) if branches is not None else None

@@ -108,7 +108,7 @@ def _news(session_id: str, pull: "PullRequestView") -> list[str]:
     if pull["waiting"]:
         news.append(sentence("This push changes settings of the CI: {paths}", paths=", ".join(pull["waiting"])))
         news.append(sentence("To push it all the same: hansard pr {id}", id=session_id))
-    elif pull["rest"]:
+    elif pull["rest"] and pull["state"] != "closed":
         from projections.record.status import why
 
         worded = recorded("waits_because", pull["rest"])
@@ -125,13 +125,13 @@ def _news(session_id: str, pull: "PullRequestView") -> list[str]:
 
 async def _round(system: "System", session_id: str) -> None:
     """Do in this process what is to be done at the forge now."""
-    from api.node.pull_requests import PullRequestRounds, alone
+    from api.node.pull_requests import PullRequestRounds
 
     work_with = system.around_forges()
     if work_with is None:
         return
-    with alone(work_with.locks, session_id) as is_alone:
-        if not is_alone:
+    with work_with.claims.of(session_id) as claim:
+        if not await asyncio.to_thread(claim.holds):
             return
         rounds = PullRequestRounds(work_with, session_id)
         try:

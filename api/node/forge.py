@@ -2,7 +2,6 @@
 to it."""
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,16 +10,29 @@ from adapters.forge.port import Forge, ForgeRepository
 from adapters.forge.remotes import remote_repository
 from adapters.forge.settings import BadForge, ForgeSettings, read_settings
 from adapters.forge.token import here
+from adapters.pull_requests.claims import PullRequestClaims
+from adapters.pull_requests.record import Around
+from adapters.store.port import Store
+from adapters.turns.result.sharing import Sharing
 from adapters.workspace import Workspaces
 from adapters.workspace.remote_branches import has_login, remote_address
 from adapters.writer.writer import Writer
-from api.node.pull_requests import Around
 from domain.session.forge import ForgeRules
 from domain.session.state import Session
 from domain.values.base import HansardError, Refused
 from domain.values.sentences import Sentence
 
 _log = logging.getLogger(__name__)
+
+
+class SharedParts(NamedTuple):
+    """What the follower shares with the rest of the process."""
+
+    store: Store
+    writer: Writer
+    folder: Path
+    """Where this process keeps its own files."""
+    sharing: Sharing | None
 
 
 class ForgePlace(NamedTuple):
@@ -76,20 +88,32 @@ async def connected(place: ForgePlace, *, at_terminal: bool) -> Forge | None:
     return await connect(place.repository, place.settings, at_terminal=at_terminal, environment=here())
 
 
-def around(file: Path, folder: Path, writer: Writer, clock: Callable[[], int], *, at_terminal: bool) -> Around | None:
+def around(file: Path, shared: SharedParts, *, at_terminal: bool) -> Around | None:
     """What the follower of pull requests works with; None where the settings in `file` cannot be used."""
     try:
         owners = read_settings(file)
     except BadForge as error:
         _log.warning("pull requests are not followed: %s", error)
         return None
+    notes = set[str]()
+
+    def tell(host: str, words: str) -> None:
+        """Say once what keeps pull requests of a host from being followed."""
+        if words not in notes:
+            notes.add(words)
+            _log.warning("pull requests at %s are not followed: %s", host, words)
 
     async def to(repository: ForgeRepository) -> Forge | None:
         try:
-            return await connected(ForgePlace(repository, owners), at_terminal=at_terminal)
+            forge = await connected(ForgePlace(repository, owners), at_terminal=at_terminal)
         except BadForge as error:
-            _log.warning("no connection to %s: %s", repository.host, error)
+            tell(repository.host, str(error))
             return None
+        if forge is None:
+            tell(repository.host, Sentence("no_forge_token", host=repository.host))
+        return forge
 
+    folder, log = shared.folder, shared.store
+    claims = PullRequestClaims(folder / "pull-requests", log.claims)
     workspaces = Workspaces(folder / "workspaces")
-    return Around(writer, clock, workspaces, owners, folder / "pull-requests", to)
+    return Around(shared.writer, log.clock, workspaces, owners, claims, to, shared.sharing)

@@ -1,13 +1,18 @@
 """Follows the pull requests of all sessions that ask for it, one task each; one session's fault stops no other one."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
-from api.node.pull_requests import Around, PullRequestRounds, _log, alone
+from adapters.pull_requests.claims import PullRequestClaim
+from adapters.pull_requests.record import Around
+from api.node.pull_requests import PullRequestRounds
 from domain.session.record import Recorded
 from domain.values.base import HansardError
+
+_log = logging.getLogger(__name__)
 
 _LOOK_SECONDS: Final = 30.0
 """How often it is looked for pull requests that another process has opened."""
@@ -74,11 +79,11 @@ class PullRequestFollower:
             self._tasks[name] = asyncio.create_task(self._follow(name))
 
     async def _follow(self, name: str) -> None:
-        with alone(self._around.locks, name) as is_alone:
-            if is_alone:
-                await self._rounds(name)
+        with self._around.claims.of(name) as claim:
+            if await asyncio.to_thread(claim.holds):
+                await self._rounds(name, claim)
 
-    async def _rounds(self, name: str) -> None:
+    async def _rounds(self, name: str, claim: PullRequestClaim) -> None:
         rounds = PullRequestRounds(self._around, name)
         try:
             while True:
@@ -93,6 +98,8 @@ class PullRequestFollower:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(pause):
                         await self._woken[name].wait()
+                if not await asyncio.to_thread(claim.holds):  # the database was away, and another process may have it
+                    return
         except Exception:  # outermost handler: one session's fault stops no other one
             _log.exception("%s: its pull request is not followed any more", name)
         finally:

@@ -30,6 +30,7 @@ RestReason = Literal[
     "refused",
     "no_workspace",
     "cannot_revise",
+    "closed",
 ]
 """Why nothing more is done about a pull request until a person acts."""
 CHECKS_RESTS: Final = frozenset({"checks_attempts", "checks_unchanged"})
@@ -71,7 +72,19 @@ class PullRequestRequested(ForgeEvent):
     base: str = Field(description="the branch that it is to be merged into")
     branch: str = Field(description="the name of its branch at the forge")
     follow: bool = Field(default=False, description="whether it is kept at until it is merged or closed")
+    unfollow: bool | None = Field(
+        default=None,
+        exclude_if=absent,
+        description="true where a person does not want it kept at, whatever the owner says",
+    )
     rules: ForgeRules = ForgeRules()
+    by: str = ""
+
+
+class FollowBegun(ForgeEvent):
+    """The pull request is kept at from now on: the owner's settings say so for every open one."""
+
+    TOPIC: ClassVar[str] = "forge.follow_begun"
     by: str = ""
 
 
@@ -305,6 +318,7 @@ class ForgeFound(ForgeEvent):
 
 EVENTS: tuple[type[DomainEvent], ...] = (
     PullRequestRequested,
+    FollowBegun,
     IssueLinked,
     PushRequested,
     PostRequested,
@@ -350,9 +364,16 @@ class RequestPullRequest(ForgeCommand):
     base: str
     branch: str
     follow: bool = False
+    unfollow: bool | None = None
     rules: ForgeRules = ForgeRules()
     actor: str = ""
     ci: CiPaths | None = None
+
+
+class BeginFollowing(ForgeCommand):
+    """Keep at the pull request, as the owner's settings say."""
+
+    actor: str = ""
 
 
 class LinkIssue(ForgeCommand):
@@ -369,16 +390,19 @@ class LinkIssue(ForgeCommand):
 
 
 class RecordForgeFact(ForgeCommand):
-    """Something has happened at the forge. `remark` is the comment that it becomes."""
+    """Something has happened at the forge. `remark` is the comment that it becomes. Without `ci`, no push follows from
+    it: it is not known yet what a push would change."""
 
     fact: InstanceOf[DomainEvent]
     remark: AddComment | None = None
+    ci: CiPaths | None = None
 
 
 class TakeCommits(ForgeCommand):
-    """Commits of somebody else were merged with the work."""
+    """Commits of somebody else were merged with the work. Without `ci`, no push follows from it."""
 
     taken: InstanceOf[CommitsTaken]
+    ci: CiPaths | None = None
 
 
 class RecordPost(ForgeCommand):

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 from domain.session.comments import CommentMade, comment_command
 from domain.session.forge import (
+    BeginFollowing,
     CiPaths,
     CommitsTaken,
+    FollowBegun,
     FollowUp,
     ForgeFact,
     ForgeFound,
@@ -35,6 +37,8 @@ def forge_command(events: Sequence[DomainEvent]) -> Command | None:
         case PullRequestRequested() as event:
             fields = _fields(event, RequestPullRequest, "ci", "actor")
             return RequestPullRequest(ci=_ci(events[1:]), actor=event.by, **fields)
+        case FollowBegun() as event:
+            return BeginFollowing(actor=event.by)
         case IssueLinked() as event:
             return link_of(event)
         case PushRequested() | PostRequested():
@@ -42,7 +46,7 @@ def forge_command(events: Sequence[DomainEvent]) -> Command | None:
         case ForgePosted() as event:
             return RecordPost(post_id=event.post_id, id=event.id, url=event.url)
         case CommitsTaken() as event:
-            return TakeCommits(taken=event)
+            return TakeCommits(taken=event, ci=_ci(events[1:]))
         case PullRequestRested() as event:
             return RestPullRequest(why=event.why, detail=event.detail)
         case ForgeLost() as event:
@@ -51,7 +55,8 @@ def forge_command(events: Sequence[DomainEvent]) -> Command | None:
             return NoteForgeFound()
         case event if isinstance(event, ForgeFact):
             made = events[1] if len(events) > 1 else None
-            return RecordForgeFact(fact=event, remark=comment_command(made) if isinstance(made, CommentMade) else None)
+            remark = comment_command(made) if isinstance(made, CommentMade) else None
+            return RecordForgeFact(fact=event, remark=remark, ci=_ci(events[1:]))
         case _:
             return None
 

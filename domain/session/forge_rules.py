@@ -6,11 +6,14 @@ At most one thing follows from a command. The follower asks for the next one unt
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
+from domain.checks.ci_settings import is_ci
 from domain.session.comment_rules import add_comment
 from domain.session.comments import MOST_COMMENTS, AddComment, Comment
 from domain.session.decision import Events, Now
 from domain.session.forge import (
+    BeginFollowing,
     CiPaths,
+    FollowBegun,
     FollowUp,
     ForgeCommand,
     ForgeFound,
@@ -45,8 +48,6 @@ S = TypeVar("S", bound=Session)
 
 FOLLOWED: Final = frozenset({"success", "done"})
 """The statuses of sessions whose result may be pushed without being asked for."""
-CI_SETTINGS: Final = (".github/", ".gitlab-ci.yml", ".gitlab/")
-"""Paths of settings that a forge's CI obeys."""
 _LOG: Final = 4_000
 """Characters of the end of each failing check's log in a change request."""
 _CHECKS: Final = 5
@@ -60,6 +61,8 @@ def decide_forge(now: Now[S], command: ForgeCommand) -> Events:
     match command:
         case RequestPullRequest():
             return request_pull_request(now, command)
+        case BeginFollowing():
+            return begin_following(now, command)
         case LinkIssue():
             return link_issue(now, command)
         case RecordForgeFact():
@@ -89,18 +92,28 @@ def request_pull_request(now: Now[S], command: RequestPullRequest) -> Events:
     state, pull = now.state, now.state.forge
     if state.published is None or state.branch is None or not state.takes_comments:
         raise now.refusal(command.REFUSAL)
-    if pull is not None and pull.is_over:
+    if pull is not None and pull.is_over and not (pull.rest and command.unfollow):
         raise Refused(Sentence(f"pull_request_{pull.state}", url=pull.url), allowed=now.allowed())
     if state.outstanding and (pull is None or pull.number is None):
         raise now.refusal("is_at_work")
     waiting = pull.push if pull is not None and pull.push is not None and pull.push.hold else None
-    names = ("forge", "project", "host", "base", "branch", "follow", "rules")
+    names = ("forge", "project", "host", "base", "branch", "follow", "unfollow", "rules")
     yield PullRequestRequested(by=command.actor, **{name: getattr(command, name) for name in names})
+    if pull is not None and pull.is_over:
+        return
     if waiting is not None and waiting.commit == state.published:
         yield _push(now, None, (), by=command.actor)
-    elif _has_news(state) and (pull is None or pull.push is None or waiting is not None):
+    elif _has_news(now.state) and (pull is None or pull.push is None or waiting is not None):
         paths = changed_ci(state, command.ci)
         yield _push(now, "ci_settings" if paths else None, paths, by=command.actor)
+
+
+def begin_following(now: Now[S], command: BeginFollowing) -> Events:
+    """The owner keeps at every open pull request, but for those that a person does not want kept at."""
+    pull = _pull_of(now, command)
+    if pull.follow or pull.unfollow or pull.number is None or pull.is_over:
+        raise Refused(Sentence("forge_fact_known"), allowed=now.allowed())
+    yield FollowBegun(by=command.actor)
 
 
 def link_issue(now: Now[S], command: LinkIssue) -> Events:
@@ -133,7 +146,7 @@ def record_fact(now: Now[S], command: RecordForgeFact) -> Events:
             yield from add_comment(now, remark)
     else:
         yield fact
-    yield from _next(now, None)
+    yield from _next(now, command.ci, may_push=command.ci is not None)
 
 
 def _takes(state: Session, remark: AddComment) -> bool:
@@ -147,7 +160,7 @@ def take_commits(now: Now[S], command: TakeCommits) -> Events:
     if now.state.outstanding:
         raise now.refusal("is_at_work")
     yield command.taken
-    yield from _next(now, None)
+    yield from _next(now, command.ci, may_push=command.ci is not None)
 
 
 def record_post(now: Now[S], command: RecordPost) -> Events:
@@ -191,8 +204,9 @@ def follow_up(now: Now[S], command: FollowUp) -> Events:
     yield from events
 
 
-def _next(now: Now[S], ci: CiPaths | None) -> Events:
-    """The events of what follows now: at most one push, post, rest or revision."""
+def _next(now: Now[S], ci: CiPaths | None, *, may_push: bool = True) -> Events:
+    """The events of what follows now: at most one push, post, rest or revision. `may_push`: whether it is known what a
+    push would change."""
     state, pull = now.state, now.state.forge
     if pull is None:
         return
@@ -200,11 +214,14 @@ def _next(now: Now[S], ci: CiPaths | None) -> Events:
         yield _post(now, "status", text=status)
     elif pull.is_over or pull.rest is not None or pull.theirs is not None:
         return
+    elif pull.push_again and _has_news(state) and _has_stopped(state):
+        if may_push:
+            yield _push_news(now, pull, ci)
     elif pull.number is None and pull.wanted:
         if pull.head == state.published and not _is_posting(pull, "pull_request"):
             yield _post(now, "pull_request", text=_body(state), title=_title(state))
     elif pull.follow and _has_stopped(state) and pull.push is None:
-        yield from _go_on(now, pull, ci)
+        yield from _go_on(now, pull, ci, may_push=may_push)
 
 
 def _has_stopped(state: Session) -> bool:
@@ -217,13 +234,20 @@ def _has_news(state: Session) -> bool:
     return state.published is not None and not state.unpublished and (pull is None or pull.head != state.published)
 
 
-def _go_on(now: Now[S], pull: OwnPullRequest, ci: CiPaths | None) -> Events:
+def _push_news(now: Now[S], pull: OwnPullRequest, ci: CiPaths | None) -> PushRequested:
+    """The push of what is new. It waits for a person where the work began with an issue and nobody has asked for a pull
+    request, and where it changes settings of the CI."""
+    paths = changed_ci(now.state, ci)
+    hold: PushHold | None = "from_issue" if not pull.wanted else "ci_settings" if paths else None
+    return _push(now, hold, paths, by=pull.actor)
+
+
+def _go_on(now: Now[S], pull: OwnPullRequest, ci: CiPaths | None, *, may_push: bool) -> Events:
     """Push what is new; else answer a comment; else begin a revision, if something asks for one."""
     state = now.state
     if _has_news(state):
-        paths = changed_ci(state, ci)
-        hold: PushHold | None = "from_issue" if pull.number is None else "ci_settings" if paths else None
-        yield _push(now, hold, paths, by=pull.actor)
+        if may_push:
+            yield _push_news(now, pull, ci)
     elif pull.number is None:
         return
     elif answer := next(_unanswered(state, pull), None):
@@ -357,12 +381,6 @@ def changed_ci(state: Session, ci: CiPaths | None) -> tuple[str, ...]:
     if ci is not None and ci.commit == state.published:
         return ci.paths
     return tuple(path for path in touched(state.changes) if is_ci(path))
-
-
-def is_ci(path: str) -> bool:
-    """True for a file that the CI of a forge obeys."""
-    name = path.casefold()
-    return name.startswith(CI_SETTINGS) or name.endswith(".gitlab-ci.yml")
 
 
 def _post(now: Now[S], what: PostKind, **fields: str) -> PostRequested:

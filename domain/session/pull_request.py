@@ -8,6 +8,7 @@ from domain.session.forge import (
     ChecksEnded,
     CommitsTaken,
     Conflicted,
+    FollowBegun,
     ForgeEvent,
     ForgeFound,
     ForgeKind,
@@ -53,6 +54,8 @@ class OwnPullRequest:
     base: str
     branch: str
     follow: bool = False
+    unfollow: bool = False
+    """Whether a person does not want it followed, whatever the owner's settings say."""
     rules: ForgeRules = DEFAULT_RULES
     issue: LinkedIssue | None = None
     wanted: bool = False
@@ -65,6 +68,8 @@ class OwnPullRequest:
     push: PushRequested | None = None
     """The push that is requested and not yet done."""
     pushes: int = 0
+    push_again: bool = False
+    """Whether somebody was faster than a push: theirs is merged, and the push is made once more."""
     posts: dict[str, PostRequested] = field(default_factory=dict)
     """The posts that are requested and not yet done."""
     posted: int = 0
@@ -80,6 +85,8 @@ class OwnPullRequest:
     """Revisions for failing checks since the last success."""
     theirs: Pushed | None = None
     """Commits of somebody else that are not part of the work yet."""
+    forced: Pushed | None = None
+    """The forced push of somebody else because of which it rests."""
     conflict: Conflicted | None = None
     """The base that the work cannot be merged into; None once a revision has begun that merges it."""
     merging: CommitsTaken | None = None
@@ -102,6 +109,8 @@ class OwnPullRequest:
     lost: ForgeLost | None = None
     lost_at: int = 0
     merged: PullRequestMerged | None = None
+    closed_at: int = 0
+    """When it was recorded that it is closed."""
     facts: frozenset[str] = frozenset()
 
     @property
@@ -112,6 +121,8 @@ class OwnPullRequest:
     @property
     def rest(self) -> RestReason | None:
         """Why nothing more is done until a person acts."""
+        if self.state == "closed":
+            return "closed" if self.follow else None
         return self.rested or (self.push.hold if self.push is not None else None)
 
     @property
@@ -152,10 +163,15 @@ def _requested(before: OwnPullRequest | None, event: PullRequestRequested | Issu
     if isinstance(event, IssueLinked):
         issue = LinkedIssue(event.number, event.url)
         return OwnPullRequest(issue=issue, follow=True, base=event.base, branch=event.branch, **fields)
-    fields |= {"base": event.base, "branch": event.branch, "follow": event.follow}
+    fields |= {"base": event.base, "branch": event.branch, "follow": event.follow, "unfollow": bool(event.unfollow)}
     fields |= {"wanted": True, "rested": None, "rest_detail": "", "revisions": 0, "red": 0, "cost_before": cost}
+    fields["push_again"] = False
     if before is None:
         return OwnPullRequest(**fields)
+    if before.rested == "forced_push":  # what they have made of the branch is merged with the work
+        fields |= {"theirs": before.forced, "forced": None}
+    elif before.rested == "branch_gone":  # it is made again
+        fields["head"] = None
     if before.push is not None and before.push.hold is not None:
         fields["push"] = None
     return replace(before, **fields)
@@ -167,8 +183,10 @@ def _with(pull_request: OwnPullRequest, fact: str) -> OwnPullRequest:
 
 def _after(now: OwnPullRequest, event: ForgeEvent, at: int) -> OwnPullRequest:
     match event:
+        case FollowBegun():
+            return replace(now, follow=True)
         case PushRequested():
-            return replace(now, push=event, pushes=now.pushes + 1)
+            return replace(now, push=event, pushes=now.pushes + 1, push_again=False)
         case PostRequested():
             return _to_post(now, event)
         case ForgePosted():
@@ -188,17 +206,19 @@ def _after(now: OwnPullRequest, event: ForgeEvent, at: int) -> OwnPullRequest:
         case CommitsTaken():
             push = now.push if now.push is not None and event.published == now.push.commit else None
             merging = event if event.base is not None else now.merging
-            return replace(now, push=push, theirs=None, merging=merging)
+            dropped = now.push is not None and now.push.hold is None and push is None
+            again = (now.push_again or dropped) and event.published not in (None, now.head)
+            return replace(now, push=push, push_again=again, theirs=None, merging=merging)
         case Conflicted():
             return replace(now, conflict=event)
         case PullRequestMerged():
             return replace(now, state="merged", merged=event, rested=None, push=None)
         case PullRequestClosed():
-            return replace(now, state="closed", rested=None, push=None)
+            return replace(now, state="closed", rested=None, push=None, closed_at=at)
         case PullRequestReopened():
             return replace(now, state="open")
         case PullRequestRested():
-            return replace(now, rested=event.why, rest_detail=event.detail, push=None)
+            return replace(now, rested=event.why, rest_detail=event.detail, push=None, push_again=False)
         case ForgeLost():
             return replace(now, lost=event, lost_at=now.lost_at if now.lost else at)
         case ForgeFound():
@@ -209,9 +229,14 @@ def _after(now: OwnPullRequest, event: ForgeEvent, at: int) -> OwnPullRequest:
 def _pushed(now: OwnPullRequest, event: Pushed) -> OwnPullRequest:
     ours = event.push_id is not None
     push = None if now.push is not None and event.push_id == now.push.push_id else now.push
-    theirs = None if ours or event.forced else event
+    theirs = None if ours or event.forced else _with_earlier(event, now.theirs)
     moved = replace(now, push=push, head=event.head or now.head, theirs=theirs, checks=None, conflict=None)
-    return replace(moved, rested="forced_push", push=None) if event.forced else moved
+    return replace(moved, rested="forced_push", forced=event, push=None) if event.forced else moved
+
+
+def _with_earlier(event: Pushed, earlier: Pushed | None) -> Pushed:
+    """The push with the commits of an earlier one that is not part of the work yet."""
+    return event if earlier is None else event.model_copy(update={"commits": (*earlier.commits, *event.commits)})
 
 
 def _to_post(now: OwnPullRequest, event: PostRequested) -> OwnPullRequest:

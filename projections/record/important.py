@@ -57,6 +57,7 @@ IMPORTANT: Final = frozenset(
             f"forge.{name}"
             for name in (
                 *("pull_request_requested", "pull_request_opened", "issue_linked", "checks_ended", "review_commented"),
+                "follow_begun",
                 *("pushed", "conflicted", "merged", "closed", "reopened", "rested", "unavailable", "available"),
             )
         ),

@@ -40,6 +40,7 @@ _WHY: Final = {
     "max_revisions": "The number of revisions is used up.",
     "max_cost": "The money for revisions is used up.",
     "forced_push": "Somebody replaced commits of the branch by force.",
+    "closed": "The pull request was closed.",
     "branch_gone": "The branch is gone at the forge.",
     "cannot_merge": "Other commits could not be merged.",
     "ci_settings": "The push changes settings of the CI.",

@@ -8,10 +8,13 @@ from domain.session.forge import (
     CHECKS_RESTS,
     ChecksEnded,
     CommitsTaken,
+    FollowBegun,
     ForgeEvent,
     ForgeFound,
     ForgeLost,
+    ForgePosted,
     IssueLinked,
+    PostRequested,
     PullRequestClosed,
     PullRequestMerged,
     PullRequestOpened,
@@ -42,6 +45,9 @@ _NONE: Final[dict[str, Any]] = {
     "hold": None,
     "base": None,
     "lost": None,
+    "follow": False,
+    "issue": False,
+    "last": None,
 }
 
 
@@ -56,7 +62,7 @@ def follow_pull_request(row: SessionRow, recorded: Recorded) -> None:
     before: dict[str, Any] = json.loads(row.pull_request) if row.pull_request else dict(_NONE)
     now = before | _changed(before, recorded)
     row.pull_request = json.dumps(now, ensure_ascii=False)
-    row.pulling = None if now["state"] == "merged" else 1
+    row.pulling = None if now["state"] == "merged" and not now["issue"] else 1
     if isinstance(event, PullRequestMerged):
         fields = {"onto": now["base"] or "", "status": "landed", "commit": event.commit, "reason": None, "paths": ()}
         row.landing, row.unlanded = json.dumps(fields, ensure_ascii=False), None
@@ -88,6 +94,8 @@ def open_sessions(db: Database) -> tuple[str, ...]:
 
 
 def _rest(now: dict[str, Any]) -> str | None:
+    if now["state"] == "closed":
+        return "closed" if now["follow"] else None
     rest: str | None = now["rest"] or now["hold"]
     return rest
 
@@ -95,10 +103,16 @@ def _rest(now: dict[str, Any]) -> str | None:
 def _changed(before: dict[str, Any], recorded: Recorded) -> dict[str, Any]:
     """What the event changes."""
     match recorded.event:
-        case PullRequestRequested(base=base):
-            return {"base": base, "rest": None, "hold": None}
+        case PullRequestRequested(base=base, follow=follow):
+            return {"base": base, "rest": None, "hold": None, "follow": follow}
         case IssueLinked(base=base):
-            return {"base": base}
+            return {"base": base, "follow": True, "issue": True}
+        case FollowBegun():
+            return {"follow": True}
+        case PostRequested(post_id=name) if before["state"] == "merged":
+            return {"last": name}
+        case ForgePosted(post_id=name) if before["last"] == name:
+            return {"issue": False}
         case PushRequested(commit=commit, hold=hold):
             return {"push": commit, "hold": hold}
         case PullRequestRested(why=why):

@@ -8,6 +8,7 @@ import pytest
 from domain.replay import first_difference
 from domain.session.comments import AddComment
 from domain.session.forge import (
+    BeginFollowing,
     ChecksEnded,
     CiPaths,
     CommitsTaken,
@@ -28,6 +29,7 @@ from domain.session.forge import (
     RecordForgeFact,
     RecordPost,
     RequestPullRequest,
+    RestPullRequest,
     ReviewCommented,
     TakeCommits,
 )
@@ -330,7 +332,8 @@ def test_a_persons_commits_are_taken_over_and_pushed_again_with_ours() -> None:
     fact(story, Pushed(by="github:bob", commits=(THEIRS,), head=THEIRS))
     nothing_follows(story)
     taken = CommitsTaken(commits=(THEIRS,), by="github:bob", head=NEXT, published=NEXT)
-    assert topics(story.when(TakeCommits(taken=taken))) == ["session.commits_taken", "forge.push_requested"]
+    assert topics(story.when(TakeCommits(taken=taken))) == ["session.commits_taken"], "what it changes is not known yet"
+    assert topics(story.when(FollowUp(ci=CiPaths(commit=NEXT)))) == ["forge.push_requested"]
     assert (story.delivery.tree, story.delivery.published) == (NEXT, NEXT)
     assert last(story.events, PushRequested).before == THEIRS
     pushed(story)
@@ -344,10 +347,26 @@ def test_somebody_who_was_faster_is_merged_and_the_push_is_made_once_more() -> N
     fact(story, Pushed(by="github:bob", commits=(THEIRS,), head=THEIRS))
     taken = CommitsTaken(commits=(THEIRS,), by="github:bob", head=NEXT, published=NEXT)
     story.when(TakeCommits(taken=taken))
-    now = pull_request(story)
-    assert now.push is None
-    assert topics(story.when(wanted())) == ["forge.pull_request_requested", "forge.push_requested"]
-    assert last(story.events, PushRequested).commit == NEXT
+    assert pull_request(story).push is None
+    assert topics(story.when(FollowUp(ci=CiPaths(commit=NEXT)))) == ["forge.push_requested"]
+    push = last(story.events, PushRequested)
+    assert (push.commit, push.hold) == (NEXT, None)
+    replays(story)
+
+
+def test_a_push_is_made_once_more_also_where_the_pull_request_is_not_followed() -> None:
+    story = packaged()
+    story.when(wanted(follow=False))
+    fact(story, Pushed(by="github:bob", commits=(THEIRS,), head=THEIRS))
+    fact(story, Pushed(by="github:eve", commits=("1" * 40,), head="1" * 40))
+    taken = CommitsTaken(commits=(THEIRS, "1" * 40), by="github:eve", head=NEXT, published=NEXT)
+    theirs = pull_request(story).theirs
+    assert theirs is not None
+    assert (theirs.commits, theirs.by) == (taken.commits, "github:eve")
+    story.when(TakeCommits(taken=taken))
+    assert topics(story.when(FollowUp(ci=CiPaths(commit=NEXT)))) == ["forge.push_requested"]
+    assert topics(pushed(story)) == ["forge.pushed", "forge.post_requested"]
+    replays(story)
 
 
 def test_after_a_forced_push_of_somebody_it_rests() -> None:
@@ -356,6 +375,39 @@ def test_after_a_forced_push_of_somebody_it_rests() -> None:
     assert waits(story) == ("forge", "forced_push")
     nothing_follows(story)
     replays(story)
+
+
+def test_a_person_may_have_a_forced_push_merged_with_the_work() -> None:
+    story = opened()
+    fact(story, Pushed(by="github:bob", head=THEIRS, forced=True))
+    story.when(wanted())
+    theirs = pull_request(story).theirs
+    assert theirs is not None
+    assert theirs.head == THEIRS
+    taken = CommitsTaken(commits=(), by="github:bob", head=NEXT, published=NEXT)
+    story.when(TakeCommits(taken=taken))
+    assert topics(story.when(FollowUp(ci=CiPaths(commit=NEXT)))) == ["forge.push_requested"]
+    replays(story)
+
+
+def test_a_branch_that_is_gone_is_made_again_when_a_person_asks() -> None:
+    story = opened()
+    story.when(RestPullRequest(why="branch_gone"))
+    assert waits(story) == ("forge", "branch_gone")
+    assert topics(story.when(wanted())) == ["forge.pull_request_requested", "forge.push_requested"]
+    assert last(story.events, PushRequested).before is None
+    replays(story)
+
+
+def test_the_owner_keeps_at_every_open_one_but_for_those_that_a_person_does_not_want_kept_at() -> None:
+    story = opened(follow=False)
+    red(story)
+    nothing_follows(story)
+    assert topics(story.when(BeginFollowing(actor="forge:github"))) == ["forge.follow_begun"]
+    assert topics(story.when(FollowUp()))[:2] == REVISED
+    replays(story)
+    other = opened(follow=False, unfollow=True)
+    assert other.refused(BeginFollowing(actor="forge:github")).args[0].code == "forge_fact_known"
 
 
 def test_a_conflict_with_the_base_begins_one_revision_that_merges_it() -> None:
@@ -387,9 +439,20 @@ def test_a_merged_pull_request_has_landed() -> None:
 def test_a_closed_pull_request_rests_until_it_is_opened_again() -> None:
     story = opened()
     fact(story, PullRequestClosed(by="github:ann", at="1"))
+    assert waits(story) == ("forge", "closed")
     red(story)
     nothing_follows(story)
     assert topics(fact(story, PullRequestReopened(by="github:ann", at="2")))[1:3] == REVISED
+    replays(story)
+
+
+def test_a_person_may_leave_a_closed_pull_request_at_that() -> None:
+    story = opened()
+    fact(story, PullRequestClosed(by="github:ann", at="1"))
+    assert story.refused(wanted()).args[0].code == "pull_request_closed"
+    assert topics(story.when(wanted(follow=False, unfollow=True))) == ["forge.pull_request_requested"]
+    assert waits(story) == (None, None)
+    assert story.refused(wanted(follow=False, unfollow=True)).args[0].code == "pull_request_closed"
     replays(story)
 
 

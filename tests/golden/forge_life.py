@@ -7,6 +7,7 @@ from typing import Any, Final
 from domain.delivery.chart import NEEDED
 from domain.session.comments import AddComment
 from domain.session.forge import (
+    BeginFollowing,
     ChecksEnded,
     CiPaths,
     CommitsTaken,
@@ -64,7 +65,7 @@ def pull_requests(stage: Stage) -> None:
     stage.do(name, FollowUp())
     fact(stage, name, Pushed(by="github:bob", commits=(THEIRS,), head=THEIRS))
     taken: dict[str, Any] = {"commits": (THEIRS,), "by": "github:bob", "head": "2" * 40, "published": "2" * 40}
-    stage.do(name, TakeCommits(taken=CommitsTaken(**taken)))
+    stage.do(name, TakeCommits(taken=CommitsTaken(**taken), ci=CiPaths(commit="2" * 40)))
     pushes(stage, name)
     posts(stage, name)
     fact(stage, name, Conflicted(base="3" * 40, head="2" * 40))
@@ -98,6 +99,27 @@ def _from_issue(stage: Stage) -> None:
     fact(stage, name, Pushed(by="github:bob", head=THEIRS, forced=True))
 
 
+def kept_at(stage: Stage) -> None:
+    """One that the owner's settings keep at, whose branch somebody forced and somebody else deleted, and that a person
+    lets be once it is closed."""
+    name = "delivery-kept-at"
+    works(stage, name, HEAD, prepared=PREPARED)
+    stage.do(name, wanted(name, follow=False))
+    pushes(stage, name)
+    fact(stage, name, PullRequestOpened(number=9, url="https://github.com/ann/shop/pull/9", head=HEAD))
+    stage.do(name, BeginFollowing(actor="forge:github"))
+    fact(stage, name, Pushed(by="github:bob", head=THEIRS, forced=True))
+    stage.do(name, wanted(name))
+    taken: dict[str, Any] = {"commits": (), "by": "github:bob", "head": NEXT, "published": NEXT}
+    stage.do(name, TakeCommits(taken=CommitsTaken(**taken)))
+    stage.do(name, FollowUp(ci=CiPaths(commit=NEXT)))
+    stage.do(name, RestPullRequest(why="branch_gone"))
+    stage.do(name, wanted(name))
+    pushes(stage, name)
+    fact(stage, name, PullRequestClosed(by="github:ann", at="2026-01-03"))
+    stage.do(name, wanted(name, follow=False, unfollow=True))
+
+
 def works(stage: Stage, name: str, commit: str, **fields: Any) -> None:
     """The developer's commit is validated and handed over; at first, the delivery begins."""
     if fields:
@@ -114,7 +136,8 @@ def works(stage: Stage, name: str, commit: str, **fields: Any) -> None:
 
 
 def wanted(name: str, **fields: Any) -> RequestPullRequest:
-    return RequestPullRequest(**PLACE, branch=f"hansard/{name}", follow=True, actor="person:ann", **fields)
+    fields = {"follow": True, **fields}
+    return RequestPullRequest(**PLACE, branch=f"hansard/{name}", actor="person:ann", **fields)
 
 
 def fact(stage: Stage, name: str, event: DomainEvent) -> None:
@@ -138,4 +161,4 @@ def posts(stage: Stage, name: str) -> None:
         stage.do(name, RecordPost(post_id=post_id, id=f"comment:{post_id}", url=f"https://github.com/{BASE[:4]}"))
 
 
-SCENES: Final[dict[str, Callable[[Stage], None]]] = {"pull_requests": pull_requests}
+SCENES: Final[dict[str, Callable[[Stage], None]]] = {"pull_requests": pull_requests, "pull_requests_kept": kept_at}

@@ -21,6 +21,7 @@ from adapters.store.heads import AppendBatch, StreamHeads
 from adapters.store.migration import Page, Table, in_pages
 from adapters.store.port import Access, Node, StoredReceipt
 from adapters.store.postgres import presence
+from adapters.store.postgres.claims import PostgresClaims
 from adapters.store.postgres.connection import (
     BYTES_PER_SECOND,
     LONG,
@@ -61,6 +62,7 @@ class PostgresStore(LargeTexts, SqlRecorder):
         self._url, self._heads = url, StreamHeads()
         self._failure: StoreError | None = None
         self._listening: Listening | None = None
+        self._claims = PostgresClaims(Connections(url, size=1, outage=outage))
         self.clock = DatabaseClock(Clock())
         try:
             prepare(self._writers)
@@ -76,6 +78,7 @@ class PostgresStore(LargeTexts, SqlRecorder):
         """Close the connections; later use raises StoreError."""
         if self._listening is not None:
             self._listening.stop()
+        self._claims.close()
         self._readers.close()
         self._writers.close()
 
@@ -95,6 +98,10 @@ class PostgresStore(LargeTexts, SqlRecorder):
     @property
     def attendances(self) -> presence.PostgresAttendances:
         return presence.PostgresAttendances(self._reading, self._transaction)
+
+    @property
+    def claims(self) -> PostgresClaims:
+        return self._claims
 
     @property
     def outbox(self) -> Access:

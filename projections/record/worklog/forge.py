@@ -6,6 +6,7 @@ from domain.session.forge import (
     ChecksEnded,
     CommitsTaken,
     Conflicted,
+    FollowBegun,
     ForgeFound,
     ForgeLost,
     PullRequestClosed,
@@ -33,6 +34,8 @@ def _head(event: DomainEvent) -> str:
     match event:
         case PullRequestRequested(by=by):
             return mark("forge_wanted", _who(by))
+        case FollowBegun():
+            return mark("forge_follow_begun")
         case PullRequestOpened(number=number):
             return mark("forge_opened", number)
         case PushRequested(hold=str() as hold):

@@ -1,0 +1,1 @@
+"""Work on the pull request of a session at its forge."""
