@@ -65,11 +65,15 @@ def judged(job: Job, workspaces: Workspaces) -> Path:
     return folder
 
 
-def pristine(job: Job, workspaces: Workspaces, tree: str | None = None) -> Path:
+def pristine(job: Job, workspaces: Workspaces, tree: str | None = None, *, as_in_clone: bool = False) -> Path:
     """The same, without what agents, or the code that they wrote, have left in it."""
-    resting, linked = partial(has_ended, job.load), job.preparation.link
-    workspace = workspace_of(job, workspaces)
-    return workspace.pristine(tree=tree or job.session.tree, slot=job.folder, linked=linked, resting=resting)
+    return workspace_of(job, workspaces).pristine(
+        tree=tree or job.session.tree,
+        slot=job.folder,
+        linked=job.preparation.link,
+        resting=partial(has_ended, job.load),
+        as_in_clone=as_in_clone,
+    )
 
 
 def has_ended(load: Load, session_id: str) -> bool:

@@ -6,8 +6,9 @@ import re
 import secrets
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from adapters.workspace.branch import advance, tip
 from adapters.workspace.branch_commits import BranchCommits, commits_up_to, head_under, keep_head
 from adapters.workspace.creation import SOURCE, give_git, settings_for_programs
 from adapters.workspace.entries import check_place, encoded, opened_folder, read, replace_files
+from adapters.workspace.file_facts import as_checked_out, changed_since
 from adapters.workspace.folders import delete, existing_folder, is_real_folder, open_up
 from adapters.workspace.git import DoesNotFit, WorkspaceError, branch_at, confine, git, in_a_sentence, in_theirs
 from adapters.workspace.history import changed_files, compared
@@ -102,13 +104,26 @@ class Workspace:
 
     @in_a_sentence()
     def pristine(
-        self, *, tree: str | None, slot: int, linked: Sequence[str] = (), resting: Resting | None = None
+        self,
+        *,
+        tree: str | None,
+        slot: int,
+        linked: Sequence[str] = (),
+        resting: Resting | None = None,
+        as_in_clone: bool = False,
     ) -> Path:
         """The same, but of what no state records only what is trusted stays, and the places of what is `linked`. If
-        that was changed where the set-up made it, the folder has to be set up again."""
+        that was changed where the set-up made it, the folder has to be set up again. Modes and times are those of a
+        fresh checkout if it is to be `as_in_clone`."""
         if self.in_place is not None:
             return existing_folder(self.in_place)
         top = self.home / f"tree-{int(slot)}"
+        if as_in_clone:
+            with self._plain_facts(top):
+                return self._pristine(tree, slot, top, linked, resting)
+        return self._pristine(tree, slot, top, linked, resting)
+
+    def _pristine(self, tree: str | None, slot: int, top: Path, linked: Sequence[str], resting: Resting | None) -> Path:
         original = leftovers.trusted(mark_of(top))
         folder = self._checked_out(tree, slot, resting, keep=(*original.names, *linked))
         if original.names:
@@ -116,6 +131,20 @@ class Workspace:
                 gone = leftovers.tidy(index, top, original)
             empty_submodules(top, self.submodules, {*original.names}.difference(gone))
         return folder
+
+    @contextmanager
+    def _plain_facts(self, top: Path) -> Iterator[None]:
+        """Gives files in a working folder the modes and times of a checkout, once git is done with them. Only those are
+        looked at that were changed since the last time, which is found out while git works."""
+        moment = self._git.path / f"plain-{top.name}"
+        draft = moment.with_name(f"{moment.name}.new")
+        draft.unlink(missing_ok=True)
+        draft.touch()
+        with ThreadPoolExecutor(1) as pool:
+            looking = pool.submit(changed_since, top, moment) if moment.exists() else None
+            yield
+        as_checked_out(top, None if looking is None else looking.result())
+        draft.replace(moment)
 
     @in_a_sentence()
     def fresh(self, *, tree: str | None, slot: int) -> Path:
@@ -132,7 +161,8 @@ class Workspace:
 
     def _discard(self, tree: Path) -> None:
         delete(tree)
-        for file in (mark_of(tree), self._git.path / f"index-{tree.name}", self._git.path / f"unsettled-{tree.name}"):
+        ours = (self._git.path / f"{kind}-{tree.name}" for kind in ("index", "unsettled", "plain"))
+        for file in (mark_of(tree), *ours):
             file.unlink(missing_ok=True)
 
     @in_a_sentence()

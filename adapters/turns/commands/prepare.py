@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -21,7 +22,6 @@ from adapters.turns.folder import checkout, pristine, workspace_of
 from adapters.turns.job import Job
 from adapters.workspace import Lasting, Workspace, Workspaces
 from adapters.workspace.copies import copy_folder
-from adapters.workspace.file_facts import as_checked_out
 from adapters.workspace.folders import delete
 from adapters.workspace.git import identity_of
 from adapters.workspace.leftovers import tidy_home, trust_home
@@ -71,10 +71,10 @@ class CommandPlaces:
         """The same, in the recorded state or in that of `tree`, after removing what agents, or the code that they
         wrote, have left in the folder or in the home. Without a preparation nothing is left that a clone would not
         have, and modes and times are those of a fresh checkout."""
-        folder, workspace = await asyncio.to_thread(pristine, self.job, self.workspaces, tree), await self.workspace()
+        workspace = await self.workspace()
         as_in_clone = workspace.in_place is None and not self.job.preparation.needs_work
-        if as_in_clone:
-            await asyncio.to_thread(as_checked_out, workspace.tree_of(folder))
+        ours = partial(pristine, self.job, self.workspaces, tree, as_in_clone=as_in_clone)
+        folder = await asyncio.to_thread(ours)
         mark = _mark_of_home(workspace)
         if not self.job.preparation.setup:
             await asyncio.to_thread(_forget_home, mark, self.home)
