@@ -21,12 +21,13 @@ from pydantic_core import ErrorDetails
 from adapters.files import Unfit, content, private_folder
 from adapters.project.defaults import Command, Defaults, Plain, TomlTable
 from adapters.project.trusted_files import digests_of, texts_of_team
+from adapters.project.wrong_values import problem_of
 from domain.delivery.validation import MOST_REPEATS, REPEAT_SECONDS, REPEATS
 from domain.session.validation import ValidationStep, commands
 from domain.session.workspace import EVERYTHING, PathScope
 from domain.values.base import HansardError
 from domain.values.network import CommandNetwork
-from domain.values.sentences import Sentence, at_places, of_pydantic, sentence_of
+from domain.values.sentences import Sentence, at_places, sentence_of
 
 NAME = "hansard.toml"
 
@@ -239,7 +240,7 @@ def _assigns(line: str, key: str) -> bool:
 def _sentence(problem: ErrorDetails) -> str:
     if problem["loc"][:1] == ("forge",):
         return Sentence("forge_settings_not_here")
-    return Sentence("unknown_key") if problem["type"] == "extra_forbidden" else of_pydantic(problem)
+    return problem_of(Project, problem)
 
 
 # Which settings of which repository a person trusts: nothing from a clone runs before that.
