@@ -205,6 +205,9 @@ def is_of_git(part: str) -> bool:
 class WorkspaceError(HansardError):
     """A folder, a path or git does not allow it; the sentence says which."""
 
+    kept_in: Path | None = None
+    """The folder with what others, for example a hook, had written before all was put back."""
+
 
 class Lasting(WorkspaceError):
     """Trying again does not help: the person has to change something first."""

@@ -14,7 +14,7 @@ from typing import Final
 from adapters.workspace.git import line
 from adapters.workspace.inert import Git
 from adapters.workspace.person import undisturbed
-from adapters.workspace.snapshot import common_folder, copy_file, git_folder, move_file, sign_of
+from adapters.workspace.snapshot import UNDONE, common_folder, copy_file, git_folder, move_file, sign_of
 from adapters.workspace.undo_journal import PREFIX, UndoJournal, has_owner, journal_of, read_journal
 
 _PATIENCE: Final = 30.0
@@ -126,7 +126,7 @@ class _Recovery:
         return same_mode and place.is_file() and backup.read_bytes() == place.read_bytes()
 
     def _set_aside(self, path: str) -> None:
-        aside = self._own / "hansard-undone" / self._place.name / path
+        aside = self._own / UNDONE / self._place.name / path
         if aside.is_dir():
             return
         aside.parent.mkdir(parents=True, exist_ok=True)
@@ -150,7 +150,7 @@ class _Recovery:
                 continue
             backup = self._place / copy
             if path.name == "index" and path.is_file() and path.read_bytes() != backup.read_bytes():
-                aside = self._own / "hansard-undone" / self._place.name / ".git-index"
+                aside = self._own / UNDONE / self._place.name / ".git-index"
                 aside.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(path, aside)
             fresh = path.with_name(f"{path.name}.hansard")
@@ -166,7 +166,7 @@ class _Recovery:
             try:
                 place.parent.mkdir(parents=True, exist_ok=True)
             except (FileExistsError, NotADirectoryError):  # a file has taken the place of the folder: the copy stays
-                aside = self._own / "hansard-undone" / self._place.name / path
+                aside = self._own / UNDONE / self._place.name / path
                 aside.parent.mkdir(parents=True, exist_ok=True)
                 move_file(backup, aside)
                 continue

@@ -9,6 +9,7 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -31,6 +32,10 @@ _STATE: Final = (
 """Files of the checkout's own git folder."""
 _SHARED: Final = ("config", "info/exclude", "info/attributes", "logs/refs/stash")
 """Files that all checkouts of the repository share."""
+UNDONE: Final = "hansard-undone"
+"""The folder, beside git's own files, for what an undoing replaced."""
+_KEPT_SECONDS: Final = 30 * 86_400
+"""How long that is kept."""
 _CHUNK: Final = 1_073_741_824
 
 
@@ -60,6 +65,7 @@ class CheckoutSnapshot:
         try:
             self._place = Path(tempfile.mkdtemp(prefix=PREFIX, dir=self._own))
             self._owner = mark_owner(self._place)
+            self._aside = self._own / UNDONE / self._place.name
             self._state = {path: self._stored(path, at) for at, path in enumerate(self._state_files())}
             self._refs = self._all_refs()
             self._files, self._folders = signs(self._top)
@@ -78,8 +84,11 @@ class CheckoutSnapshot:
                 if isinstance(error, Interrupted):
                     self._remove_locks()
                 self._undo()
+                if isinstance(error, WorkspaceError) and self._aside.is_dir():
+                    error.kept_in = self._aside
         journal_of(self._place).unlink(missing_ok=True)  # first: from here on there is nothing to undo
         shutil.rmtree(self._place, ignore_errors=True)
+        forget_undone(self._own)
         os.close(self._owner)
 
     def give_back_missing(self, paths: Iterable[str]) -> None:
@@ -168,7 +177,7 @@ class CheckoutSnapshot:
         if path in self._touched:
             place.unlink()
             return
-        aside = self._own / "hansard-undone" / self._place.name / path
+        aside = self._aside / path
         aside.parent.mkdir(parents=True, exist_ok=True)
         move_file(place, aside)
 
@@ -238,6 +247,14 @@ class CheckoutSnapshot:
     def _restore_clean(self, paths: Iterable[str]) -> None:
         if names := "".join(f"{path}\0" for path in sorted(paths)):
             self._git("checkout-index", "--force", "-z", "--stdin", data=os.fsencode(names))
+
+
+def forget_undone(own: Path) -> None:
+    """Delete what was kept of an undoing long ago."""
+    for folder in (own / UNDONE).glob("*"):
+        with suppress(OSError):
+            if time.time() - folder.lstat().st_mtime > _KEPT_SECONDS:
+                shutil.rmtree(folder)
 
 
 def git_folder(git: Git) -> Path:

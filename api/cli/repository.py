@@ -229,14 +229,21 @@ def refusing() -> Iterator[None]:
     except InTheWay as error:
         if error.obstacle in _HEADS:
             refuse(sentence(_HEADS[error.obstacle]), error.paths)
-        raise Failed(words_of(error), code=exits.REFUSED) from None
+        raise Failed(words_of(error), *_kept_in(error), code=exits.REFUSED) from None
     except GitRefused as error:
         refused = sentence("git {command} refused.", command=error.command)
-        raise Failed(refused, *error.lines[:20], code=exits.REFUSED) from None
+        raise Failed(refused, *error.lines[:20], *_kept_in(error), code=exits.REFUSED) from None
     except WorkspaceError as error:
-        raise Failed(words_of(error), code=exits.REFUSED) from None
+        raise Failed(words_of(error), *_kept_in(error), code=exits.REFUSED) from None
     except Interrupted as stopped:
         stopped.pass_on()
+
+
+def _kept_in(error: WorkspaceError) -> tuple[str, ...]:
+    """Where the files are that a hook, or somebody else, wrote before all was put back."""
+    if error.kept_in is None:
+        return ()
+    return (sentence("Files that were written meanwhile are kept for 30 days in {path}.", path=error.kept_in),)
 
 
 def run_git(

@@ -167,7 +167,7 @@ def test_a_merge_that_git_does_not_finish_leaves_nothing_behind(
     if trouble == "hook":
         hook = here / ".git" / "hooks" / "commit-msg"
         hook.parent.mkdir(exist_ok=True)
-        hook.write_text("#!/bin/sh\necho no ticket number >&2\nexit 1\n")
+        hook.write_text("#!/bin/sh\necho no ticket number >&2\necho x > made.txt\nexit 1\n")
         hook.chmod(0o755)
     else:
         (here / ".git" / "index.lock").touch()
@@ -175,6 +175,8 @@ def test_a_merge_that_git_does_not_finish_leaves_nothing_behind(
     result = hansard(*words, delivered)
     assert (result.code, state(here)) == (4, before), result.err
     assert ("no ticket number" if trouble == "hook" else "index.lock") in result.err
+    kept = [*(here / ".git").glob("hansard-undone/*/made.txt")]
+    assert [str(path.parent) in result.err for path in kept] == ([True] if trouble == "hook" else [])
     assert not (here / ".git" / "MERGE_HEAD").exists()
 
 
