@@ -15,7 +15,7 @@ from adapters.fence.port import Fence, Grant
 from adapters.processes.limits import NO_LIMITS
 from adapters.processes.start import start
 from adapters.processes.sweep import leaders
-from adapters.workspace.git import OURS, WorkspaceError, answered, line
+from adapters.workspace.git import OURS, WorkspaceError, answered, line, settings_of
 from adapters.workspace.repository import Repository
 from domain.values.sentences import Sentence
 
@@ -160,8 +160,8 @@ class Scratch:
         self._run(command, paths, ", ".join(sorted(set(names))), "smudge", writable=(folder,), seconds=SECONDS_IN_ALL)
 
     def _show_lfs_objects(self) -> None:
-        """Let git-lfs read what it has in the person's repository; what it writes stays in here."""
-        objects = self._shared / _LFS / "objects" if self._shared is not None else None
+        """Let git-lfs read what it has on this machine for the person's repository; what it writes stays in here."""
+        objects = _lfs_objects(self._shared) if self._shared is not None else None
         if objects is not None and objects.is_dir():
             (self._git / _LFS).mkdir()
             (self._git / _LFS / "objects").symlink_to(objects)
@@ -206,13 +206,19 @@ class Scratch:
         made = self._git / _LFS / "objects"
         if self._shared is None or not made.is_dir() or made.is_symlink():
             return
+        objects = _lfs_objects(self._shared)
         for file in made.rglob("*"):
-            place = self._shared / _LFS / "objects" / file.relative_to(made)
+            place = objects / file.relative_to(made)
             if file.is_file() and not file.is_symlink() and not place.exists():
                 place.parent.mkdir(parents=True, exist_ok=True)
                 draft = place.with_name(f"{place.name}.hansard")
                 shutil.copyfile(file, draft)
                 draft.replace(place)
+
+
+def _lfs_objects(shared: Path) -> Path:
+    """Where git-lfs keeps the files of a repository: the person may have named another place (`lfs.storage`)."""
+    return shared / (settings_of(shared, "lfs.storage", kind="path") or _LFS) / "objects"
 
 
 def _write(file: Path, text: str) -> None:

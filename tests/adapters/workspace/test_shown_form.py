@@ -282,6 +282,12 @@ def _lfs(source: Path) -> None:
     git(source, "lfs", "install", "--local")
 
 
+def _lfs_elsewhere(source: Path) -> None:
+    """The files lie in a place that the person has named."""
+    _lfs(source)
+    git(source, "config", "lfs.storage", "stored-files")
+
+
 def _crypt(source: Path) -> None:
     git(source, "-c", "alias.crypt=!git-crypt", "crypt", "init")
 
@@ -290,6 +296,7 @@ def _crypt(source: Path) -> None:
     ("program", "prepare", "attributes", "begins"),
     [
         ("git-lfs", _lfs, "*.bin filter=lfs diff=lfs merge=lfs -text\n", b"version https://git-lfs"),
+        ("git-lfs", _lfs_elsewhere, "*.bin filter=lfs -text\n", b"version https://git-lfs"),
         ("git-crypt", _crypt, "*.bin filter=git-crypt diff=git-crypt\n", b"\0GITCRYPT\0"),
     ],
 )
