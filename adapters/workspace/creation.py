@@ -210,7 +210,7 @@ def give_git(repository: Repository, folder: Path, commit: str, index: Path) -> 
         shutil.copytree(given_git(repository), inside.path)
         inside.write("objects/info/alternates", f"{repository.path / 'objects'}\n")
         give_twins(repository, inside)
-        inside.run("update-ref", line(inside.run("symbolic-ref", "HEAD")), commit)
+        inside.run("update-ref", "HEAD", commit)  # the branch that HEAD names, which need not exist yet
         shutil.copy2(index, inside.path / "index")
         inside.path.rename(folder / ".git")
 

@@ -48,13 +48,27 @@ def _with_ignored(
 def changed_files(repository: Repository, before: str, after: str) -> tuple[ChangedFile, ...]:
     """All of them, by path. Raises WorkspaceError if one of the states is not recorded."""
     with repository.knowing(before, after):
-        listing = repository.run("diff-tree", *_PLAIN, "--name-status", before, after)
-        lines = dict(_lines(repository.run("diff-tree", *_PLAIN, "--numstat", before, after)))
+        output = repository.run("diff-tree", *_PLAIN, "--raw", "--numstat", before, after)
+    listing, lines = _parts(output)
     return tuple(
         ChangedFile(path=path, status=status, added=added, removed=removed, renamed_from=old)
         for path, status, old in sorted(statuses(listing))
         for added, removed in [lines.get(path, (None, None))]
     )
+
+
+def _parts(output: bytes) -> tuple[bytes, dict[str, tuple[int | None, int | None]]]:
+    """Returns what `--name-status` and what `--numstat` would have said. All raw entries come first; each begins with
+    a colon and has as many paths as its letter needs."""
+    words = output.split(b"\0")
+    listing: list[bytes] = []
+    place = 0
+    while words[place].startswith(b":"):
+        letter = words[place].rpartition(b" ")[2]
+        paths = 2 if letter[:1] in (b"R", b"C") else 1
+        listing += [letter, *words[place + 1 : place + 1 + paths]]
+        place += 1 + paths
+    return b"\0".join(listing), dict(_lines(b"\0".join(words[place:])))
 
 
 def _words(output: bytes) -> Iterator[str]:
