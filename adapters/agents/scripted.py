@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import orjson
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
@@ -202,10 +202,22 @@ def harmless(turn: Turn) -> str:
             return "ok"
 
 
+_SCRIPTED_FAILURES: Final[Mapping[str, str]] = {
+    "timeout": "scripted_timeout",
+    "crash": "scripted_crash",
+    "refused": "scripted_refused",
+    "rate_limit": "scripted_rate_limit",
+    "overloaded": "scripted_overloaded",
+    "network": "scripted_network",
+    "auth": "scripted_auth",
+    "lost_conversation": "scripted_lost_conversation",
+}
+
+
 def _scripted_failure(entry: ScriptedAnswer, turn: Turn) -> Failure | None:
     if entry.error is None:
         return None
-    why = Sentence("scripted_failure", agent=turn.agent, error=entry.error)
+    why = Sentence(_SCRIPTED_FAILURES[entry.error], agent=turn.agent)
     return Failure.of(entry.error, why, retry_after=entry.retry_after)
 
 

@@ -139,8 +139,13 @@ function tell(state) {
   const shown = "replay" in page && ["live", "finished"].includes(state) ? "replay" : state;
   const place = document.querySelector("[data-live]");
   place.hidden = false;
+  if (shown === "live") forgive();
   place.className = `live is-${shown}`;
   place.textContent = words[shown];
+}
+/** What was said of a server that did not answer is no longer so. */
+function forgive() {
+  for (const alert of document.querySelectorAll("[role=alert]")) if (alert.textContent === words.unreachable) alert.textContent = "";
 }
 addEventListener("hansard:place", () => told && tell(told));
 

@@ -25,19 +25,29 @@ _GAP: Final = re.compile(r"[^\S\n]*(?:\n[^\S\n]*){3,}|[^\S\n]{9,}")
 """What could push the rest of a text out of sight where lines are kept."""
 
 
+TOOLS: Final = frozenset({"read", "edit", "execute", "search", "fetch"})
+
+
+def named_tool(tool: str | None) -> str:
+    """The tool as the page names it: `other` for one that it has no word for."""
+    return tool if tool in TOOLS else "other"
+
+
 class Ask(NamedTuple):
-    """What is asked, in one line, and whether that is all of it; `paths` are those of a scope question."""
+    """What is asked, in one line, and whether that is all of it; `tool` is what is to be used, `paths` are those of a
+    scope question."""
 
     words: str
     is_whole: bool
     paths: tuple[str, ...] = ()
+    tool: str = ""
 
 
 def ask_of(item: WaitingItem, find: Callable[[str], Session | None]) -> Ask | None:
     """None where nothing is to be allowed. A scope question that was answered meanwhile is not whole."""
     if item.waits_for == "permission":
-        words = in_one_line(f"{item.tool}: {with_paths(item.question or '', item.paths or ())}")
-        return Ask(cut(words, REASON), len(words) <= ROW)
+        words = in_one_line(with_paths(item.question or "", item.paths or ()))
+        return Ask(cut(words, REASON), len(words) <= ROW, tool=named_tool(item.tool))
     if item.waits_for == "scope" or item.cause == "scope_checkpoint":
         paths = outside(find(item.session_id))
         words = in_one_line(", ".join(paths))

@@ -4,6 +4,7 @@ there, and what similar sessions took. Nothing is started or changed, and git is
 import os
 import shutil
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
@@ -237,7 +238,10 @@ def _about(runs: SimilarRuns) -> dict[str, Any]:
 def _settings(project: Project) -> dict[str, str]:
     """The repository's own values for fields that are left empty."""
     own = project.delivery
-    limits = {"maxIterations": own.max_iterations or own.max_attempts, "maxMinutes": own.max_minutes}
-    limits |= {"maxTokens": own.max_tokens, "maxCostMicros": own.max_cost_micros}
+    limits: dict[str, object] = {"maxIterations": own.max_iterations or own.max_attempts, "maxMinutes": own.max_minutes}
+    limits |= {
+        "maxTokens": own.max_tokens,
+        "maxCostMicros": own.max_cost_micros and f"{Decimal(own.max_cost_micros) / 1_000_000:f}",
+    }
     lines = "\n".join(step.command for step in project.validation_steps())
     return {name: str(value) for name, value in (limits | {"validationCommands": lines}).items() if value}

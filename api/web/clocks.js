@@ -42,24 +42,45 @@ export function since(root) {
   }
 }
 
+/** A length of time in the reader's language, in its two largest units: `1 hr 52 min`. */
+function length(milliseconds) {
+  const minutes = Math.max(0, Math.ceil(milliseconds / 60_000));
+  const parts = [[Math.floor(minutes / 1440), "day"], [Math.floor(minutes / 60) % 24, "hour"], [minutes % 60, "minute"]];
+  const shown = parts.filter(([number]) => number).slice(0, 2);
+  const word = ([number, unit]) => new Intl.NumberFormat(document.documentElement.lang, { style: "unit", unit, unitDisplay: "short" }).format(number);
+  return (shown.length ? shown : [parts.at(-1)]).map(word).join(" ");
+}
+
+/** How long there is until a moment. The moment itself is the tooltip. */
+function left(time) {
+  const at = new Date(time.dateTime);
+  const words = time.dataset.left.replace("{time}", length(at - Date.now()));
+  if (time.textContent === words) return;
+  time.textContent = words;
+  time.title = at.toLocaleString(document.documentElement.lang);
+}
+
 /** Sets all running clocks of the page, and the bar of the time used. */
 export function tick() {
   for (const time of document.querySelectorAll("time[data-since]")) {
     time.textContent = clocked(time.dateTime);
   }
-  for (const wait of document.querySelectorAll("[data-until]")) wait.hidden = new Date(wait.dataset.until) <= Date.now();
+  for (const time of document.querySelectorAll("time[data-left]")) left(time);
+  for (const wait of document.querySelectorAll("[data-until]")) wait.toggleAttribute("hidden", new Date(wait.dataset.until) <= Date.now());
+  for (const over of document.querySelectorAll("[data-after]")) over.hidden = new Date(over.dataset.after) > Date.now();
   if ("replay" in document.body.dataset || !document.body.dataset.follows) return;
-  for (const clock of document.querySelectorAll("[data-elapsed]")) goOn(clock);
+  const stood = [...document.querySelectorAll("[data-still]")].map((found) => Number(found.dataset.still));
+  for (const clock of document.querySelectorAll("[data-elapsed]")) goOn(clock, Math.min(Date.now(), ...stood));
   for (const drawing of document.querySelectorAll("svg[data-begin]")) grow(drawing);
 }
 
-/** The time used goes on from the version that the page shows. */
-function goOn(clock) {
-  const asOf = Math.min(Date.now(), Number(clock.dataset.asOf));
-  const words = clocked(asOf - Number(clock.dataset.elapsed));
+/** The time used goes on from the version that the page shows, up to now, or since when a person is waited for. */
+function goOn(clock, now) {
+  const asOf = Math.min(now, Number(clock.dataset.asOf));
+  const words = clocked(asOf - Number(clock.dataset.elapsed), now);
   if (clock.textContent !== words) clock.textContent = words;
   const bar = clock.closest(".gauge")?.querySelector("meter");
-  const elapsed = Date.now() - asOf + Number(clock.dataset.elapsed);
+  const elapsed = now - asOf + Number(clock.dataset.elapsed);
   if (bar && Math.abs(elapsed - bar.value) >= bar.max / BAR_STEPS) bar.value = elapsed;
 }
 

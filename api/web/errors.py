@@ -7,7 +7,7 @@ from starlette.responses import HTMLResponse, Response
 
 from api.http import problems
 from api.web import login_page
-from api.web.rendering import language_of, render, scripted
+from api.web.rendering import language_of, needs, render, scripted
 from api.web.sentences import told_in, words
 from domain.values.words import Words
 
@@ -53,7 +53,14 @@ def _page(request: Request, say: Words, problem: Response, detail: str, session:
         title = say(named) if named in say.messages else say("error.other")
         words = detail[:2_000]
         html = render(
-            request, say, "error.html", title=title, status=problem.status_code, detail=words, session=session
+            request,
+            say,
+            "error.html",
+            title=title,
+            status=problem.status_code,
+            detail=words,
+            session=session,
+            **({"needs": needs(request)} if problem.status_code == 404 else {}),
         )
     headers = _without(problem, "content-type", "content-length") | _once_more(request, problem)
     return HTMLResponse(html, status_code=problem.status_code, headers={"Cache-Control": "no-store", **headers})

@@ -1,7 +1,7 @@
 """`/`: what needs attention, what is running, and earlier sessions."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePath
@@ -16,7 +16,19 @@ from api.http.requests import only, system
 from api.node.session_answers import marked_list
 from api.routes.spans import span
 from api.web.asking import ask_of
-from api.web.model import BADGES, REASON, answering, approval_for, badge, money, owner, reason_of
+from api.web.inbox_items import item_of
+from api.web.model import (
+    BADGES,
+    REASON,
+    answering,
+    approval_for,
+    badge,
+    clock,
+    money,
+    owner,
+    reason_of,
+    waits_for_others,
+)
 from api.web.plain_text import cut, cut_plain, short_command
 from api.web.presets import PRESETS
 from api.web.rendering import language_of, page, render
@@ -51,8 +63,8 @@ async def again(request: Request, starting: tuple[Filled, ...], *, status: int, 
     return page(await _shown(request, starting), status=status, key=key)
 
 
-SESSIONS, SECTION = 25, 50
-"""How many sessions a page of the list shows, and each of the sections above it."""
+SESSIONS, SECTION, UNFOLDING = 25, 50, 10
+"""How many sessions a page of the list shows, how many run above it, and how many wait there."""
 COMMAND = 40
 """How many characters of a command are shown."""
 STATUSES: Final = tuple(get_args(Status))
@@ -74,6 +86,8 @@ class HomePage:
     needs: int
     counts: dict[str, int]
     waiting: tuple[dict[str, Any], ...]
+    others: tuple[dict[str, Any], ...]
+    """Decisions that wait for other people than the reader."""
     on_hold: tuple[dict[str, Any], ...]
     """Forks that wait for a person to continue them."""
     running: tuple[dict[str, Any], ...]
@@ -107,22 +121,26 @@ def home_page(
     searching = any(value for name, value in looked.items() if name != "cursor")
     sections = not searching and cursor is None
     first = _first(db) if sections else ()
-    waiting = _needing(db, needs) if sections and needs else first
+    waiting = (_needing(db, needs) if sections and needs else first)[:UNFOLDING]
+    others = tuple(item for item in waiting if waits_for_others(actor, item.approval))
     held = {name for item in first for name in (item.parent, item.session_id) if name}
     running = [item for item in _running(db) if item.id not in held] if sections else []
     on_hold = [item for item in running if _is_held(item, find)]
-    page = overview.page(db, **filters, since=since, until=until, limit=SESSIONS, cursor=cursor, index=index)
+    page = overview.page(
+        db, **filters, since=since, until=until, limit=SESSIONS, cursor=cursor, index=index, as_seen=True
+    )
     counts = inbox.counts(db)
     above = {*held, *(item.id for item in running)}
     running = [item for item in running if item not in on_hold]
     return HomePage(
         needs=sum(counts.values()),
         counts=counts,
-        waiting=tuple(_waiting(db, item, actor, find) for item in waiting),
-        on_hold=tuple(_item(item, find) for item in on_hold),
-        running=tuple(_item(item, find) for item in mark(tuple(running[:SECTION]))),
+        waiting=tuple(_waiting(db, item, actor, find) for item in waiting if item not in others),
+        others=tuple(_waiting(db, item, actor, find) for item in others),
+        on_hold=_items(db, on_hold, find),
+        running=_items(db, mark(tuple(running[:SECTION])), find),
         more_running=len(running) > SECTION,
-        listed=tuple(_item(item, find) for item in mark(page.items) if item.id not in above),
+        listed=_items(db, [item for item in mark(page.items) if item.id not in above], find),
         cursor=page.next_cursor,
         statuses=tuple(dict.fromkeys((*STATUSES, *(word for words in overview.counts(db).values() for word in words)))),
         searching=searching,
@@ -239,6 +257,7 @@ def _waiting(db: Database, item: WaitingItem, actor: str, find: Callable[[str], 
             "stop": item.stop_reason,
             "choices": answers(item.choices) if item.waits_for == "decision" else (),
             "ask": ask,
+            "card": item_of(db, item, actor, find),
             "words": cut_plain(reason_of(db, item), REASON),
             "since": item.since,
             "cost": money(item.cost_micros),
@@ -253,15 +272,32 @@ def _is_held(item: SessionItem, find: Callable[[str], Session | None]) -> bool:
     return session is not None and session.held and not session.ended
 
 
-def _item(item: SessionItem, find: Callable[[str], Session | None]) -> dict[str, Any]:
+def _items(
+    db: Database, rows: Sequence[SessionItem], find: Callable[[str], Session | None]
+) -> tuple[dict[str, Any], ...]:
+    facts = overview.facts(db, [row.id for row in rows])
+    return tuple(_item(row, facts.get(row.id), find) for row in rows)
+
+
+def _item(item: SessionItem, facts: overview.Facts | None, find: Callable[[str], Session | None]) -> dict[str, Any]:
     is_held = _is_held(item, find)
     return item.wire() | {
+        "cost": money(facts.cost_micros) if facts else "",
+        "lasted": clock(facts.lasted_ms) if facts and item.outcome else "",
+        "paused_until": _paused_until(item),
         "badge": "held" if is_held else badge(item),
         "ended": _ended(item),
         "labels": [cut(label, 64) for label in item.labels[:5]],
         "by": owner(item.owner),
         "folder": cut(PurePath(item.repository or "").name, 24),
     }
+
+
+def _paused_until(item: SessionItem) -> str:
+    """When the first of its turns is tried again, where all of them wait for a provider; else ""."""
+    turns = [turn for turn in item.outstanding_turns if turn.work != "wait"]
+    hours = [turn.waiting_until or "" for turn in turns]
+    return min(hours) if hours and all(hours) else ""
 
 
 def _ended(item: SessionItem) -> dict[str, Any]:

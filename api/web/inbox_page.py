@@ -4,33 +4,22 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import PurePath
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from api.http.requests import caught_up, only, system
-from api.web.asking import card_of
-from api.web.model import BADGES, answering, approval_for, money, reason_of
-from api.web.model import owner as owner_name
-from api.web.plain_text import cut, cut_plain
+from api.web.inbox_items import WORDS, item_of
+from api.web.plain_text import cut
 from api.web.rendering import language_of, page, render
 from api.web.sent_forms import NOTHING, Sent
-from api.web.session.context import tame
-from domain.discussion.events import suggested
-from domain.session.record import kind_of
 from domain.session.state import Session
-from domain.session.waits import RETRY, answers
 from projections.engine.ports import Database
-from projections.record.status import is_phrase
 from projections.sessions import inbox
-from projections.views.sessions import WaitingItem
 
 ITEMS = 20
 """How many items a page shows."""
-WORDS, SYNTHESIS = 600, 2_000
-"""How many characters of a reason and of a synthesis are shown; the session has all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,39 +72,8 @@ def inbox_page(
     wanted = (needs,) if needs else ()
     rows = inbox.page(db, needs=wanted, owner=owner, repository=repository, limit=ITEMS, cursor=cursor)
     return InboxPage(
-        items=tuple(_item(db, item, actor, find) for item in rows.items),
+        items=tuple(item_of(db, item, actor, find) for item in rows.items),
         counts=inbox.counts(db, owner=owner, repository=repository),
         cursor=rows.next_cursor,
         first=cursor is None,
-    )
-
-
-def _item(db: Database, item: WaitingItem, actor: str, find: Callable[[str], Session | None]) -> dict[str, Any]:
-    """An item of the inbox, with the findings as a sentence and the synthesis as safe HTML."""
-    fields, feedback = item.wire(), item.feedback
-    words = reason_of(db, item)
-    words = "" if is_phrase(words) else words
-    return (
-        fields
-        | answering(db, item)
-        | {
-            "asked": card_of(item, find),
-            "session": item.session_id,
-            "request": item.request_id,
-            "kind": kind_of(item.session_id),
-            "by": owner_name(item.owner),
-            "cost": money(item.cost_micros),
-            "folder": cut(PurePath(item.repository or "").name, 24),
-            "badge": BADGES.get(item.waits_for, "waiting_for_decision"),
-            "approval": approval_for(actor, item.approval),
-            "seen": item.seen,
-            "answers": answers(item.choices),
-            "again": item.waits_for == "decision" and RETRY in item.choices,
-            "words": cut_plain(words, WORDS),
-            "open": item.notes,
-            "points": feedback.points if feedback else 0,
-            "suggested": suggested(fields["feedback"] or {}),
-            "verdict": cut((feedback and feedback.verdict) or "", 40),
-            "synthesis": tame(cut(item.synthesis, SYNTHESIS)) if item.synthesis else "",
-        }
     )

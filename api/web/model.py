@@ -18,6 +18,7 @@ REASON = 200
 ICONS: Final = {
     "pending": "○",
     "running": "▸",
+    "paused": "‖",
     "success": "✓",
     "completed": "✓",
     "unchanged": "=",
@@ -70,6 +71,12 @@ def approval_for(actor: str, approval: ApprovalView | None) -> dict[str, Any] | 
     is_excluded = approval.not_author and actor in approval.authors
     may = not is_excluded and (not approval.who or actor.removeprefix("person:") in approval.who)
     return approval.wire() | {"mine": mine, "may": may}
+
+
+def waits_for_others(actor: str, approval: ApprovalView | None) -> bool:
+    """True for a decision that this person has voted on, or may not vote on."""
+    theirs = approval_for(actor, approval)
+    return theirs is not None and (bool(theirs["mine"]) or not theirs["may"])
 
 
 BADGES: Final = {

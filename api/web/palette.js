@@ -22,6 +22,7 @@ export function palette() {
   function open() {
     if (!box.open) box.showModal();
     field.select();
+    if (!field.value) find("").catch(() => {});
   }
 
   /** Pages by name, then the sessions that the server finds, matching titles first. */
@@ -35,13 +36,13 @@ export function palette() {
   async function find(words) {
     asked = words;
     nothing.hidden = true;
-    if (!words) return list.replaceChildren();
-    const query = new URLSearchParams({ q: words, limit: String(FOUND) });
+    const query = new URLSearchParams({ limit: String(FOUND) });
+    if (words) query.set("q", words);
     const answer = await fetch(`/api/sessions?${query}`, { headers: { Accept: "application/json" } });
     if (!answer.ok || asked !== words) return undefined;
     const { items } = await answer.json();
     const named = ({ id, title }) => `${title} ${id}`.toLowerCase().includes(words);
-    nothing.hidden = items.length > 0 || places.some((place) => !place.hidden);
+    nothing.hidden = !words || items.length > 0 || places.some((place) => !place.hidden);
     return list.replaceChildren(...[...items.filter(named), ...items.filter((one) => !named(one))].map(line));
   }
 

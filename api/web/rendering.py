@@ -122,9 +122,11 @@ def _stale(request: Request) -> int | None:
 
 
 def needs(request: Request) -> int:
-    """The number of items that wait for a person."""
+    """The number of items that wait for a person; of decisions by several, those in which the reader has a part."""
+    actor = getattr(request.state, "actor", "")
     with system(request).views.reading() as db:
-        return sum(inbox.counts(db).values())
+        theirs = sum(model.waits_for_others(actor, approval) for approval in inbox.ballots(db))
+        return sum(inbox.counts(db).values()) - theirs
 
 
 def fragment(say: Words, named: Language | None, template: str, **more: Any) -> str:

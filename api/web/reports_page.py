@@ -1,4 +1,5 @@
-"""`/reports`: one report at a time as a table and a drawing, by time, kind and label; all its rows as CSV."""
+"""`/reports`: what was done, at what cost, as figures and drawings by time, kind and label; below, each report as a
+table, and all its rows as CSV."""
 
 import asyncio
 import re
@@ -15,16 +16,20 @@ from api.http.problems import of_field
 from api.http.requests import caught_up, only, system
 from api.routes.reports import LONGEST_LABEL, make
 from api.routes.spans import span
-from api.web.model import clock
+from api.system import System
+from api.web.model import clock, money
 from api.web.plain_text import cut
-from api.web.rendering import language_of, linker, page, render
+from api.web.rendering import Link, language_of, linker, page, render
 from api.web.report_charts import DATED, ChartPage, Row, chart, over_time
+from api.web.report_overview import ReportOverview, report_overview
 from domain.kinds import KINDS
 from domain.values.sentences import Sentence
 from domain.values.words import Words
 from projections.reports import REPORTS, Filters, Report, ReportAnswer
+from projections.reports.costs import CostRow
+from projections.reports.waits import WaitTotals
 from projections.sessions import overview
-from projections.sessions.overview import Beginning
+from projections.sessions.overview import Beginning, Standing
 
 ROWS, CELL = 200, 120
 """Limits of rows in the table, and characters in a cell; the CSV has everything."""
@@ -72,10 +77,39 @@ async def show(request: Request) -> Response:
                 begun = overview.beginnings(db, filters)
         drawing = ChartPage(begun, values, say, cell, linker(say.language if query.get("lang") else None))
         answer = report_page(REPORTS[name], make(inside, REPORTS[name], filters), say, drawing)
+        above = _above(inside, filters, values, say, drawing.link)
         csv = linker(None)("api", "reports", name, format="csv", **values)
-        return render(request, say, "reports.html", page=answer, asked=values, names=tuple(REPORTS), csv=csv)
+        return render(
+            request,
+            say,
+            "reports.html",
+            page=answer,
+            asked=values,
+            names=tuple(REPORTS),
+            csv=csv,
+            above=above,
+            unfolded="name" in query,
+        )
 
     return page(await asyncio.to_thread(build))
+
+
+def _above(
+    inside: System, filters: Filters, values: Mapping[str, str | None], say: Words, link: Link
+) -> ReportOverview:
+    """The figures and drawings above the tables."""
+    with inside.reading() as db:
+        sessions = [_held(inside, each) for each in overview.standings(db, filters)]
+    costs = [row for row in make(inside, REPORTS["costs"], filters).rows if isinstance(row, CostRow)]
+    waits = make(inside, REPORTS["waits"], filters).totals
+    hours = waits.by_hour if isinstance(waits, WaitTotals) else ()
+    return report_overview(sessions, costs, hours, say, link, values)
+
+
+def _held(inside: System, each: Standing) -> Standing:
+    """A fork that waits for a person to let it go on does not run; the list does not know, so the few are read."""
+    session = inside.sessions.get(each.session_id) if each.is_fork and each.status in RUNNING else None
+    return each._replace(asks=True) if session is not None and session.held else each
 
 
 def _filters(values: Mapping[str, str | None]) -> Filters:
@@ -152,17 +186,21 @@ def cell(column: str, value: Any, say: Words) -> str:
         case int() | float() if column.endswith("Rate"):
             return f"{value:.0%}"
         case int() if column.lower().endswith("costmicros"):
-            return f"${value / 1_000_000:,.4f}"
+            return money(value)
         case int():
             return f"{value:,}"
         case float():
             return f"{value:,.2f}"
+        case str() if column == "status" and value in RUNNING:
+            return say("reports_under_way")
         case str() if column in _GROUPS:
             return cut(say.of(_GROUPS[column], value), CELL)
         case _:
             return cut(str(value), CELL)
 
 
+RUNNING: Final = frozenset({"running", "active", "reviewing", "debating", "synthesizing"})
+"""Statuses of what runs, or waits: the report counts what was recorded, the figures above tell these apart."""
 _INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _GROUPS: Final = MappingProxyType(
     {

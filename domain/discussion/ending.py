@@ -89,11 +89,16 @@ def expire(now: Talk, command: ExpireTurn) -> Events:
     turn, state = now.turn(command.turn_id), now.state
     if turn.work != "wait" or state.expires_at is None or now.at <= milliseconds(state.expires_at):
         raise Refused(Sentence("decision_not_expired"), allowed=now.allowed())
-    choice = _default(state) if _guarded(state) else state.expires_as or PASSING[state.kind]
+    choice = expires_to(state)
     yield cancel_turn(turn, "expired")
     sentence = f"Nobody decided in time; {choice} by default."
     yield now.move("decide", voice(now, Expired), message=sentence, choice=choice, **_ending(now))
     yield clear_agents(now, "expired")
+
+
+def expires_to(state: Discussion) -> str:
+    """Returns the choice that counts if nobody decides in time."""
+    return _default(state) if _guarded(state) else state.expires_as or PASSING[state.kind]
 
 
 def cancel(now: Talk, command: CancelDiscussion) -> Events:

@@ -4,7 +4,7 @@ among the others."""
 from typing import Final
 
 from domain.delivery.events import BaselineRecorded, PhaseCompleted
-from domain.orchestration.events import RunBaselineRecorded, WorkReported
+from domain.orchestration.events import RunBaselineRecorded, VerdictRefused, WorkReported
 from domain.session.activity import ActivityRecorded
 from domain.session.forge import PushRequested
 from domain.session.workspace import ResultPublished, WorkspacePrepared
@@ -37,7 +37,7 @@ IMPORTANT: Final = frozenset(
             for name in (
                 *("session_started", "plan_made", "plan_refused", "plan_returned", "round_start", "verdict_given"),
                 "validated",
-                *("verdict_unreadable", "verdict_refused", "verdict_overturned", "checkpoint_reached"),
+                *("verdict_unreadable", "verdict_overturned", "checkpoint_reached"),
                 *("partial_reached", "completed", "continued", "retried", "rounds_added", "revision_begun", "reset"),
             )
         ),
@@ -67,11 +67,17 @@ IMPORTANT: Final = frozenset(
 """By topic; of others, what they say decides."""
 
 
+REPEATED: Final = "has completed its phases"
+"""Why a verdict is ignored that says once more what is known: judges repeat themselves."""
+
+
 def is_important(event: DomainEvent) -> bool:
     """Returns whether it belongs into the short list."""
     if event.TOPIC in IMPORTANT:
         return True
     match event:
+        case VerdictRefused(reason=reason):
+            return reason != REPEATED
         case (
             BaselineRecorded(commands=commands, escapes=escapes, setup=setup)
             | RunBaselineRecorded(commands=commands, escapes=escapes, setup=setup)

@@ -85,6 +85,12 @@ def counts(db: Database, *, owner: str | None = None, repository: str | None = N
     return numbers | ({"permission": permissions} if permissions else {})
 
 
+def ballots(db: Database) -> tuple[ApprovalView, ...]:
+    """Returns how the team decides each open decision that has rules of its own."""
+    rows = ROWS.select(db, "WHERE waits_for = 'decision' AND waiting IS NOT NULL AND policy IS NOT NULL", ())
+    return tuple(approval for row in rows if (approval := _approval(row)) is not None)
+
+
 def _item(row: SessionRow) -> WaitingItem:
     """Only what it waits for now: the latest contribution of a discussion, the summary so far of a run."""
     deciding = row.waits_for == "decision"

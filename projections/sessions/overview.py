@@ -50,10 +50,12 @@ def page(
     limit: int = DEFAULT_LIMIT,
     cursor: str | None = None,
     index: Database | None = None,
+    as_seen: bool = False,
 ) -> SessionPage:
     """Newest first; `q` is searched in id, title, task, what agents said, findings, verdicts, errors and the reasons of
     decisions, ignoring case; for that, `index` is needed. Owners can be given by name alone. `since` (included) and
-    `until` (not included) are about the start.
+    `until` (not included) are about the start. `as_seen`: the status is the one that people see; what waits for one of
+    them does not run.
 
     Raises Invalid for a cursor that was not returned from here, a limit outside 1 … 200, more than 1,000 characters of
     `q`.
@@ -65,6 +67,11 @@ def page(
     before = LATEST if cursor is None else position_of(cursor)
     where: list[str] = ["created < ?"]
     values: list[int | str] = [before]
+    if as_seen and status is not None:
+        clause, named = _as_seen(status)
+        where.append(clause)
+        values += named
+        status = None
     conditions = {"kind =": kind, "status =": status}
     for condition, value in (conditions | {"created_at >=": since, "created_at <": until}).items():
         if value is not None:
@@ -85,6 +92,37 @@ def page(
         rows = ROWS.select(db, f"WHERE {wanted} ORDER BY created DESC LIMIT ?", (*values, limit + 1))
     more = len(rows) > limit
     return SessionPage(items=items(db, rows[:limit]), next_cursor=cursor_of(rows[limit - 1].created) if more else None)
+
+
+_ASKED: Final = (
+    "(coalesce(waits_for, '') IN ('decision', 'scope')"
+    " OR session_id IN (SELECT parent FROM overview WHERE waits_for = 'decision' AND parent IS NOT NULL))"
+    f" AND status NOT IN ({', '.join(repr(word) for word in sorted(AT_REST))})"
+)
+_ASKING: Final = "session_id IN (SELECT session_id FROM overview_questions)"
+DECIDING: Final = "waiting_for_decision"
+
+
+def _as_seen(status: str) -> tuple[str, list[str]]:
+    """The condition for sessions that people see in this state."""
+    if status == DECIDING:
+        return f"(status = ? OR ({_ASKED}))", [status]
+    if status in AT_REST:
+        return "status = ?", [status]
+    return f"status = ? AND NOT ({_ASKED}) AND NOT ({_ASKING})", [status]
+
+
+class Facts(NamedTuple):
+    """What a list shows of a session besides its view."""
+
+    cost_micros: int | None
+    lasted_ms: int
+
+
+def facts(db: Database, ids: Sequence[str]) -> dict[str, Facts]:
+    """What these sessions have cost, and the time from their start to their last event."""
+    rows = ROWS.get(db, list(ids))
+    return {name: Facts(row.cost_micros, max(0, row.updated_at - row.created_at)) for name, row in rows.items()}
 
 
 def item(db: Database, session_id: str) -> SessionItem | None:
@@ -121,6 +159,37 @@ def beginnings(db: Database, filters: Filters) -> dict[str, Beginning]:
         (since or 0, LATEST if until is None else until, kind, label, label),
     ).fetchall()
     return {session_id: Beginning(at, title) for session_id, at, title in rows}
+
+
+class Standing(NamedTuple):
+    """A session in a report: when it began, how it stands, and what it has cost so far. `asks`: it waits for a person
+    to decide, to allow something, or to let it go on."""
+
+    session_id: str
+    title: str
+    at: int
+    status: str
+    waits_for: str | None
+    cost_micros: int | None
+    asks: bool
+    is_fork: bool = False
+
+
+def standings(db: Database, filters: Filters) -> list[Standing]:
+    """The sessions that began in a time, oldest first."""
+    since, until, kind, label = filters.since, filters.until, filters.kind, filters.label
+    rows = db.execute(
+        "SELECT session_id, title, created_at, status, waits_for, cost_micros,"
+        f" CASE WHEN ({_ASKED}) OR ({_ASKING}) THEN 1 ELSE 0 END,"
+        " CASE WHEN forked_from IS NULL THEN 0 ELSE 1 END FROM overview"
+        " WHERE created_at >= ? AND created_at < ? AND kind = coalesce(?, kind)"
+        " AND (? IS NULL OR created IN (SELECT created FROM overview_labels WHERE label = ?)) ORDER BY created",
+        (since or 0, LATEST if until is None else until, kind, label, label),
+    ).fetchall()
+    return [
+        Standing(name, title, at, status, need, cost, bool(asks), bool(forked))
+        for name, title, at, status, need, cost, asks, forked in rows
+    ]
 
 
 def counts(db: Database) -> dict[str, dict[str, int]]:

@@ -153,7 +153,7 @@ def test_a_scenario_comes_through_stdin(environment: dict[str, str], tmp_path: P
         timeout=LONGEST,
     )
     assert result.returncode == 1, result.stderr
-    assert json.loads(result.stdout)["lastError"] == "The scenario answers planner with refused."
+    assert json.loads(result.stdout)["lastError"] == "planner rejected the request (scripted)."
 
 
 def test_closed_pipe_is_not_an_error(here: Here, environment: dict[str, str], tmp_path: Path) -> None:

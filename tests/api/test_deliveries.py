@@ -194,9 +194,9 @@ def test_an_exhausted_delivery_goes_on_when_it_is_given_more(server: Server) -> 
 @pytest.mark.parametrize(
     ("said", "code", "words"),
     [
-        ({"error": "crash"}, "crash", "The scenario answers reviewer with crash."),
-        ({"error": "timeout"}, "timeout", "The scenario answers reviewer with timeout."),
-        ({"error": "refused"}, "refused", "The scenario answers reviewer with refused."),
+        ({"error": "crash"}, "crash", "reviewer exited with an error (scripted)."),
+        ({"error": "timeout"}, "timeout", "reviewer did not answer in time (scripted)."),
+        ({"error": "refused"}, "refused", "reviewer rejected the request (scripted)."),
         ("All is well!", "unreadable", ""),
         ('{"blockingIssues": [{"id": "1", "title": "No detail"}]}', "unreadable", ""),
     ],

@@ -117,7 +117,7 @@ def test_a_synthesis_that_fails_is_replaced_by_the_rounds(client: httpx.Client) 
         "fallback": True,
         "counts": None,
     }
-    assert session["lastError"] == "synthesizer: timeout: The scenario answers synthesizer with timeout."
+    assert session["lastError"] == "synthesizer: timeout: synthesizer did not answer in time (scripted)."
 
 
 def test_a_discussion_that_gets_nowhere_stalls(client: httpx.Client) -> None:
@@ -145,7 +145,7 @@ def test_an_agent_that_fails_leads_to_a_decision_that_shows_the_error(
     client: httpx.Client, body: Json, rounds: int, who: str
 ) -> None:
     session = waits(client, body)
-    error = f"{who}: crash: The scenario answers {who} with crash."
+    error = f"{who}: crash: {who} exited with an error (scripted)."
     assert (session["stopReason"], len(session["rounds"]), session["lastError"]) == ("error", rounds, error)
     assert session["feedback"]["error"] == error
     assert session["synthesis"] is None

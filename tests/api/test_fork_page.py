@@ -39,7 +39,7 @@ def test_an_event_inside_a_decision_leads_to_the_question_before_it(client: Test
     text = words_of(page(client, f"/sessions/{source}/fork?at={blocked}"))
     assert f"It begins at {at}, before what led to event {blocked}." in text
     assert "Answer of reviewer" in text and "✕ blocked" in text and "No rate limit" in text
-    assert "$0" in text and "turns:" in text
+    assert "$0" in text and " turns" in text
     assert fields_of(client, f"/sessions/{source}/fork?at={blocked}")["at"] == str(at)
 
 

@@ -1,6 +1,7 @@
 """The list of sessions: waiting, then running, then ended; filtered by kind, status, label and text."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
@@ -81,7 +82,7 @@ def test_permission_requests_come_first_and_are_not_running(client: TestClient) 
     review, asks = waiting_review(client), asking(client)
     html = settled(client, "/", f'data-waits="{review}"', f'data-waits="{asks}"')
     assert sections(html) == {"Needs you": [asks, review], "Recent": []}
-    assert "execute: rm -rf build" in row(html, asks)
+    assert "Run: rm -rf build" in row(html, asks)
 
 
 def test_child_session_names_its_parent(client: TestClient) -> None:
@@ -98,7 +99,7 @@ def test_a_session_under_review_needs_its_decision_and_does_not_run(client: Test
     assert row(html, parent).startswith("? Decision Add a login page")
 
 
-@pytest.mark.parametrize("looked", ["kind=delivery", "status=running", "q=login"])
+@pytest.mark.parametrize("looked", ["kind=delivery", "status=waiting_for_decision", "q=login"])
 def test_a_session_under_review_is_not_called_running_in_the_list(client: TestClient, looked: str) -> None:
     parent = under_review(client)
     settled(client, "/", "Needs you")
@@ -106,7 +107,18 @@ def test_a_session_under_review_is_not_called_running_in_the_list(client: TestCl
     assert shown.startswith("? Awaiting decision Add a login page")
 
 
-@pytest.mark.parametrize("looked", ["kind=delivery", "status=running"])
+@pytest.mark.parametrize("scene", [under_review, asking])
+def test_the_status_running_lists_no_session_that_waits_for_a_person(
+    client: TestClient, scene: Callable[[Any], str]
+) -> None:
+    waits = scene(client)
+    works = start(client, delivery(SLOW))
+    settled(client, "/", 'data-waits="', "<h2>Running")
+    html = settled(client, "/?status=running", works)
+    assert waits not in html
+
+
+@pytest.mark.parametrize("looked", ["kind=delivery", "q=login"])
 def test_a_session_whose_agent_asks_is_not_called_running_in_the_list(client: TestClient, looked: str) -> None:
     name = asking(client)
     settled(client, "/", f'data-waits="{name}"')
@@ -205,7 +217,7 @@ def test_report_chart_matches_its_table(client: TestClient) -> None:
     finished(client)
     finished(client, replies={"reviewer": ["no JSON"]})
     seen = Seen(page(client, "/reports"))
-    [drawing] = seen.all("svg")
+    [drawing] = [each for each in seen.all("svg") if each.get("class") == "bars"]
     assert drawing["aria-label"] == "Sessions" and len([one for one in seen.all("rect") if one["class"] == "bar"]) == 2
     text = " ".join(seen.text.split())
     assert "delivery · Success" in text and "delivery · Failed" in text

@@ -77,7 +77,7 @@ def test_a_checkpoint_is_continued_or_with_a_second_step_reset(client: TestClien
     html = page(client, "/decisions")
     assert waiting(html) == [run]
     assert commands(html) == [(f"/api/sessions/{run}/continue", version), (f"/api/sessions/{run}/reset", version)]
-    assert "Checkpoint: the requested scope is done" in html
+    assert "The requested phases are done" in html
     folded = re.search(rf'<details class="more" id="reset-{run}">(.*?)</details>', html, re.DOTALL)
     assert folded is not None and "Reset for good" in folded[1]
 
@@ -103,7 +103,7 @@ def test_inbox_lists_all_waiting_sessions_and_filters_by_need(client: TestClient
     ]
     text = " ".join(Seen(html).text.split())
     assert "All 3 Budget 1 Checkpoints 1 Failed 1" in text
-    assert "The iterations are used up" in text and "A turn has no attempt left" in text
+    assert "The iterations are used up" in text and "No attempts left" in text
     assert waiting(page(client, "/decisions?needs=failed")) == [broken]
     assert client.get("/decisions?needs=nothing", headers=BROWSER).status_code == 422
 

@@ -40,6 +40,9 @@ def test_every_message_is_used_and_every_message_used_exists() -> None:
         "last",
         "session_strip",
         "reports_not_told",
+        "reports_no_money",
+        "reports_over_time",
+        "reports_under_way",
     }
     used = set(re.findall(r'say(?:\.fill)?\("(\w+)"', "\n".join(templates))) | named_elsewhere
     assert used == {key for key in catalogue("api.web") if "." not in key}

@@ -66,9 +66,9 @@ def test_a_decided_discussion_says_what_was_decided_and_why(client: TestClient) 
 @pytest.mark.parametrize(
     ("role", "sentence", "korean"),
     [
-        ("planner", "planner is writing the plan.", "계획을 세우고 있습니다."),
-        ("architect", "architect is working out the architecture.", "아키텍처를 정하고 있습니다."),
-        ("designer", "designer is working out the design.", "설계를 구체화하고 있습니다."),
+        ("planner", "planner is writing the plan.", "planner: 계획을 세우는 중입니다."),
+        ("architect", "architect is working out the architecture.", "architect: 아키텍처를 정하는 중입니다."),
+        ("designer", "designer is working out the design.", "designer: 설계를 구체화하는 중입니다."),
     ],
 )
 def test_before_the_first_iteration_it_says_who_does_what(

@@ -38,12 +38,12 @@ def test_head_names_the_cause_and_the_list_opens_there(client: TestClient) -> No
 def test_a_crash_has_a_card_with_its_words(client: TestClient) -> None:
     session_id = reached(client, begun(client, delivery({"planner": [{"error": "crash"}]})), "failed")
     text = words_of(panel(client, session_id, "failure"))
-    assert "Why: exited with an error" in text and "The scenario answers planner with crash." in text
+    assert "Why: exited with an error" in text and "planner exited with an error (scripted)." in text
 
 
 def test_head_gives_the_cause_once_and_without_a_code(client: TestClient) -> None:
     crashed = reached(client, begun(client, delivery({"planner": [{"error": "crash"}]})), "failed")
-    assert words_of(panel(client, crashed, "head")).startswith("The scenario answers planner with crash. delivery")
+    assert words_of(panel(client, crashed, "head")).startswith("planner exited with an error (scripted). delivery")
     missing = delivery(baseline=True, validationCommands=["pytset -q"])
     unready = words_of(panel(client, reached(client, begun(client, missing), "failed"), "head"))
     assert unready.startswith("The validation command `pytset -q` cannot be started.")

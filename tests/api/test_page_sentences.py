@@ -247,7 +247,7 @@ def test_the_api_stays_english(client: TestClient) -> None:
 @pytest.mark.parametrize(
     ("replies", "settings", "expected", "english"),
     [
-        ({"planner": [{"error": "refused"}]}, {}, "시나리오가 planner에게 refused로 답합니다.", "The scenario answers"),
+        ({"planner": [{"error": "refused"}]}, {}, "planner: 요청을 거부했습니다(시나리오).", "rejected the request"),
         (
             {},
             {"baseline": True, "validationCommands": ["no-such-program"]},

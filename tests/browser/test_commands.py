@@ -17,7 +17,7 @@ def test_a_checkpoint_is_continued_to_the_end(site: Browsing, server: Server) ->
     session_id = reached(server.client, begun(server.client, PRESETS["continue"].body), "checkpoint")
     page = site.tab(f"/sessions/{session_id}")
     badge(page, "Checkpoint")
-    expect(page.locator("#decision")).to_contain_text("Checkpoint: the requested scope is done.")
+    expect(page.locator("#decision")).to_contain_text("Waiting for your go-ahead: the requested phases are done.")
     button(page, "Continue").click()
     badge(page, "Done")
     live(page, "finished")
@@ -141,7 +141,7 @@ def test_an_agents_question_is_allowed_on_its_page_and_denied_in_the_inbox(site:
     for name in (first, second):
         happened(server.client, name, "turn.permission_requested")
     page = site.tab(f"/sessions/{first}")
-    expect(page.locator("#decision")).to_contain_text("An agent asks for permission:")
+    expect(page.locator("#decision")).to_contain_text("planner wants to run:")
     page.get_by_label("Remember for this session").check()
     button(page, "Allow").click()
     badge(page, "Nothing changed")

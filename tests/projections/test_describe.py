@@ -195,7 +195,7 @@ ISSUES = [{"id": "1", "title": "No tests", "detail": "…"}, {"id": "2", "title"
             "review.assessed",
             {"round": 2, "metrics": METRICS},
             "Convergence after round 2: score 0.70, agreement 0.50, stability 1.00",
-            "라운드 2 수렴도: 점수 0.70, 합의 0.50, 안정 1.00",
+            "라운드 2 수렴도: 점수 0.70, 합의도 0.50, 안정성 1.00",
         ),
         (
             "debate.decision_requested",
@@ -314,7 +314,7 @@ def test_the_api_keeps_recorded_messages_and_words_the_others_in_english() -> No
 
 
 def test_workers_are_this_machine() -> None:
-    assert (person("worker:vm.2782.c29621d0"), person("worker:vm.1", "ko")) == ("this machine", "이 컴퓨터")
+    assert (person("worker:vm.2782.c29621d0"), person("worker:vm.1", "ko")) == ("Hansard", "Hansard")
     assert (person("person:ada"), person("agent:Backend"), person("unauthenticated")) == (
         "ada",
         "Backend",

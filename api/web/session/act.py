@@ -1,5 +1,6 @@
 """What a person may do with a session now: its forms, and those of the discussions that it waits for."""
 
+from collections.abc import Callable
 from typing import Final
 
 from starlette.requests import Request
@@ -9,7 +10,10 @@ from api.web.asking import FILES, in_lines, outside
 from api.web.rendering import explicit, fragment, may_send
 from api.web.sent_forms import NOTHING, Sent
 from api.web.session import status
-from api.web.session.context import ICONS, badge_of
+from api.web.session.changes import changes
+from api.web.session.context import ICONS, PanelContext, badge_of
+from api.web.session.diffing import Row
+from api.web.session.matter import matter_of
 from domain.delivery.state import Delivery
 from domain.discussion.events import suggested
 from domain.discussion.state import Discussion
@@ -19,12 +23,24 @@ from domain.session.state import Session
 from domain.values.budget import dollars
 from domain.values.words import Words
 
+CHANGED: Final = 400
+"""Changed lines that are shown beside a decision; the tab has all of them."""
 _SENT_AS: Final = {"extend": "budget"}
 """The verb of the form, where it is called otherwise than what is allowed."""
 
 
-def act(request: Request, inside: System, now: Session, say: Words, *, key: str = "", sent: Sent = NOTHING) -> str:
-    """With a `key` the forms can be sent as they are; the page's script needs none. `sent` is the one refused."""
+def act(
+    request: Request,
+    inside: System,
+    now: Session,
+    say: Words,
+    look: Callable[[Session], PanelContext],
+    *,
+    key: str = "",
+    sent: Sent = NOTHING,
+) -> str:
+    """`look` makes what the panels of a session are built from. With a `key` the forms can be sent as they are; the
+    page's script needs none. `sent` is the one refused."""
     actor = getattr(request.state, "actor", "")
     children = [inside.sessions.get(name) for name in now.open_children]
     waiting = [child for child in children if isinstance(child, Discussion) and child.choices]
@@ -52,15 +68,31 @@ def act(request: Request, inside: System, now: Session, say: Words, *, key: str 
         alone=now.parent is None,
         each=_iteration_cost(inside, now),
         fixable=_fixable(now),
-        waiting=[status.question_of(child, actor) for child in waiting],
+        matter=matter_of(now) if isinstance(now, Discussion) and now.choices else None,
+        diff=_diff(inside, now, look) if waiting or (isinstance(now, Discussion) and now.choices) else [],
+        waiting=[status.question_of(child, actor) | {"matter": matter_of(child)} for child in waiting],
         icons_of=ICONS,
         pulling=now.forge is not None and now.forge.rest is not None and not now.forge.is_over,
         pausing=now.waits,
         stopped=_stopped(now),
         remarks=len(now.comments.open),
+        of_work=now.parent or now.id,
         key=key,
         sent=sent,
     ).strip()
+
+
+def _diff(inside: System, now: Session, look: Callable[[Session], PanelContext]) -> list[Row]:
+    """The files of the work that a decision is about, line by line; none where it is about something else."""
+    work = inside.sessions.get(now.parent) if now.parent else now
+    if work is None:
+        return []
+    rows: list[Row] = []
+    for row in changes(look(work))["files"]:
+        rows.append(row)
+        if sum(each["added"] + each["removed"] for each in rows) >= CHANGED:
+            break
+    return rows
 
 
 def _stopped(now: Session) -> bool:

@@ -62,14 +62,28 @@ def failure(context: PanelContext) -> dict[str, Any]:
 
 def next_steps(context: PanelContext) -> dict[str, Any]:
     """The actions besides those that the session takes: fork before the last agent was asked, take the work as it
-    is. Empty where nothing stopped the session."""
+    is; after a success, the commands that take the result. Empty while it goes on."""
     cause = cause_of(context)
     if cause is None:
-        return {}
+        commands = commands_of(context) if context.session.status in _DONE else []
+        return {"fork_at": None, "files": 0, "commands": commands}
     requested = [turn.entry.version for turn in turns_of(context) if turn.entry.work == "ask"]
     before = [version for version in requested if version < cause.version]
     files = len((context.it.get("result") or {}).get("files") or ())
-    return {"fork_at": before[-1] if before else None, "files": files}
+    return {"fork_at": before[-1] if before else None, "files": files, "commands": []}
+
+
+_DONE: Final = frozenset({"success", "done", "checkpoint", "partial"})
+"""Statuses with a result that can be taken."""
+
+
+def commands_of(context: PanelContext) -> list[tuple[str, str]]:
+    """The commands that take the result, by what they do; none without changed files."""
+    result, name = context.it.get("result") or {}, context.session.id
+    if not result.get("files"):
+        return []
+    branch = [("merge", f"hansard merge {name} --squash"), ("pr", f"hansard pr {name}")] if result["branch"] else []
+    return [("apply", f"hansard apply {name}"), *branch]
 
 
 def _failed(event: DomainEvent) -> tuple[str, str]:

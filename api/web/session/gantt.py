@@ -9,7 +9,7 @@ from api.web.model import clock, seconds_or_clock
 from api.web.plain_text import cut
 from api.web.session.context import PanelContext, event_of
 from api.web.session.turns import TurnCard, report_of, turns_of
-from api.web.session.waits import Span, question_spans
+from api.web.session.waits import Span, question_spans, wait_of
 from domain.discussion.state import Discussion
 from domain.session.forks import SessionDiverged, SessionReleased
 from domain.values.base import iso
@@ -68,6 +68,8 @@ class GanttBar:
     words: str = ""
     open: bool = False
     """Whether it still goes on: at the live mark the page's clock lets it grow."""
+    until: str = ""
+    """The hour at which a wait that goes on is planned to end."""
 
 
 @dataclass(slots=True)
@@ -190,6 +192,7 @@ def _drawn(bar: GanttBar, begin: float, end: float, least: int) -> dict[str, Any
         "kind": bar.kind,
         "turn": bar.turn,
         "open": bar.open,
+        "until": bar.until,
         "label": bar.label if width * WIDE >= ROOM * 100 else "",
         "short": width * least < ROOM * 100,
         "words": f"{bar.words} {seconds_or_clock(bar.end - bar.begin)}".strip(),
@@ -225,7 +228,9 @@ def _bars(context: PanelContext, turn: TurnCard, end: int) -> Iterator[GanttBar]
         before = attempt.ended_at
     if turn.open:
         waits = bool(attempts) and attempts[-1].outcome == TRIED
-        yield GanttBar(before, end, _waited(attempts[-1]) if waits else "run", turn.id, label, label, open=True)
+        wait = wait_of(context, turn.id) if waits else None
+        kind = _waited(attempts[-1]) if waits else "run"
+        yield GanttBar(before, end, kind, turn.id, label, label, open=True, until=wait.until if wait else "")
 
 
 def split(bar: GanttBar, questions: Sequence[Span]) -> list[GanttBar]:

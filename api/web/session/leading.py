@@ -36,7 +36,7 @@ def lead(context: PanelContext, card: Mapping[str, Any]) -> Lead | None:
         case _ if (session.sent_back or session.not_tried) and context.landing and what not in ASKS:
             return Lead("head_lead.landing", {"words": context.landing})
         case _ if what == "permission":
-            return Lead("head_lead.permission", {}, card["summary"])
+            return Lead(f"wants.{card['tool']}", {"agent": card["agent"]}, card["summary"])
         case _ if what in ASKS:
             one = "_one" if card["files"] == 1 else ""
             stopped = f"session_stop.{card['reason']}" if what in ("review", "debate") and not card["summary"] else ""

@@ -49,6 +49,7 @@ def otherwise(inside: System, now: Session, at: int | None, turn_id: str, say: W
     return {
         "at": place.version,
         "given": at,
+        "is_start": place.version == _named(every)[0].version,
         "exact": at is None or at == place.version,
         "places": _places(every, place, say),
         "all": [_place(row, say) for row in _named(every)[-_LISTED:]],
@@ -90,6 +91,8 @@ def _chosen(every: Sequence[Cut], at: int | None) -> Cut:
 def _places(every: Sequence[Cut], place: Cut, say: Words) -> list[dict[str, Any]]:
     """The beginning, the cut that is chosen, those beside it, and the end."""
     named = _named(every)
+    if place not in named:  # a question that is asked once more: the cut that was chosen stands for its first one
+        named = sorted([*(row for row in named if row.turn_id != place.turn_id), place], key=lambda row: row.version)
     here = max(number for number, row in enumerate(named) if row.version <= place.version)
     wanted = {0, here - 1, here, here + 1, len(named) - 1}
     return [_place(row, say) | {"chosen": number == here} for number, row in enumerate(named) if number in wanted]
@@ -102,7 +105,8 @@ def _place(row: Cut, say: Words) -> dict[str, Any]:
         words = say("fork_before_decision")
     else:
         words = say("fork_at_the_end")
-    return {"version": row.version, "words": words, "recorded": cut(" ".join((row.recorded or "").split()), 90)}
+    prose = (row.recorded or "").partition("```")[0].partition("{")[0]  # what is written for programs is not shown
+    return {"version": row.version, "words": words, "recorded": cut(" ".join(prose.split()), 90)}
 
 
 def _answer(inside: System, history: Sequence[Recorded], row: Cut) -> dict[str, Any]:

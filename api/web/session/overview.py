@@ -56,12 +56,21 @@ def head(context: PanelContext) -> dict[str, Any]:
         "by": owner(str(made.get("actor") or "")),
         "rationale": "" if begins and begins.rest else cut(context.worded(made.get("rationale")), SENTENCE),
         "closed": [(mark.choice, owner(mark.by), mark.child) for mark in context.past(context.trail.closed)[-1:]],
+        "under_discussion": card["what"] == "children",
         "review": ("approved" if outcomes[-1].approved else "blocked") if outcomes else None,
         "now": [(mark["name"], mark["now"], mark["of"]) for mark in _gauges(context.session)],
-        "cost": money((it.get("budget") or {}).get("costMicros")),
+        "cost": money(_spent(context)),
+        "forked_from": context.past(context.trail.forks)[-1:],
         "elapsed": context.elapsed,
         **present(context),
     }
+
+
+def _spent(context: PanelContext) -> int | None:
+    """What the session has cost; None if nobody reported it."""
+    budget = context.it.get("budget")
+    cost: int | None = budget.get("costMicros") if budget else None
+    return cost if budget or not isinstance(context.session, Orchestration) else context.session.spent.cost_micros
 
 
 def present(context: PanelContext) -> dict[str, Any]:

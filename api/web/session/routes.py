@@ -4,6 +4,7 @@
 """
 
 import hashlib
+from functools import partial
 from importlib.resources import files
 from typing import Any, Final
 
@@ -19,11 +20,11 @@ from api.web.model import ICONS, badge, clock, icon_of
 from api.web.rendering import KEY, explicit, fragment, language_of, may_send, needs, page, render
 from api.web.sent_forms import NOTHING, Sent
 from api.web.session.act import act
-from api.web.session.context import badge_of
+from api.web.session.context import PanelContext, badge_of
 from api.web.session.failure import cause_of
 from api.web.session.history import Wanted, around, following, newest, strip
 from api.web.session.listing import listed_of, one_row, remembering, rows_of, wanted_of, window_of
-from api.web.session.panels import OLD_TABS, TABS, Panels, Selection
+from api.web.session.panels import OLD_TABS, TABS, TALKS, Panels, Selection
 from api.web.session.reading import as_of, gallery, reading, words_of
 from domain.discussion.state import Discussion
 from domain.kinds import is_over
@@ -162,13 +163,13 @@ def _page(
     if seen.turn and seen.turn not in gallery(request).record(now).turns:
         raise Unknown(Sentence("turn_not_found", id=now.id, name=seen.turn))
     panels = _panels(request, then, say)
-    it = view(then)
+    it, look = view(then), partial(_context, request, say=say)
     row_window = window_of(inside, now, wanted, around(at) if at else newest(now.version), say, shown=at)
     return render(
         request,
         say,
         "session.html",
-        it={"id": then.id, "kind": then.kind, "title": it.title},
+        it={"id": then.id, "kind": then.kind, "title": it.title, "forked_from": then.forked_from},
         version=then.version,
         newest=now.version,
         replay=at is not None,
@@ -178,7 +179,9 @@ def _page(
         tab=seen.tab,
         turn=seen.turn,
         file=seen.file,
-        tabs=TABS,
+        tabs=TABS
+        if then.kind not in TALKS or seen.tab == "changes"
+        else tuple(tab for tab in TABS if tab != "changes"),
         counts=gallery(request).context(then, say).counts(),
         ended=is_over(now),
         follows=_follows(now),
@@ -186,7 +189,7 @@ def _page(
         state=badge_of(now),
         build=BUILD,
         language=say.language if explicit(request) else "",
-        act=_safe(act(request, inside, now, say, key=KEY, sent=sent)) if at is None else "",
+        act=_safe(act(request, inside, now, say, look, key=KEY, sent=sent)) if at is None else "",
         rows=_safe(rows_of(request, now, say, wanted, at, row_window)),
         wanted=wanted,
         roles=_roles(inside, now),
@@ -196,6 +199,10 @@ def _page(
         bring=_telling(request, then, say) if at is None else None,
         sent=sent,
     )
+
+
+def _context(request: Request, session: Session, *, say: Words) -> PanelContext:
+    return gallery(request).context(session, say)
 
 
 def _forks(inside: System, now: Session) -> list[dict[str, Any]]:
@@ -242,7 +249,7 @@ def _live(
         "head": head,
         "state": badge_of(now),
         "needs": needs(request),
-        "act": act(request, inside, now, say),
+        "act": act(request, inside, now, say, partial(_context, request, say=say)),
         "rows": rows_of(request, now, say, wanted, None, row_window),
         "strip": drawn["drawn"],
         "lights": drawn["lights"],

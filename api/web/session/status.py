@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from api.web.asking import in_one_line, outside, with_paths
+from api.web.asking import in_one_line, named_tool, outside, with_paths
 from api.web.model import approval_for
 from api.web.plain_text import cut
 from api.web.session.context import ICONS, LONG, SENTENCE, PanelContext
@@ -26,7 +26,13 @@ def decision(context: PanelContext) -> dict[str, Any]:
         case _ if session.questions:
             question = next(iter(session.questions.values()))
             title = in_one_line(with_paths(question.title, question.paths))
-            return _card("permission", summary=f"{question.agent}: {question.tool}: {title}")
+            return _card(
+                "permission",
+                summary=title,
+                agent=question.agent,
+                tool=named_tool(question.tool),
+                fence=session.fence or "",
+            )
         case Discussion() if session.choices:
             return _discussed(context, session)
         case Orchestration(state="checkpoint") if session.asks:
@@ -67,6 +73,7 @@ def question_of(child: Discussion, actor: str) -> dict[str, Any]:
         "metrics": child.metrics[-1] if child.metrics else None,
         "approval": approval(child, actor),
         "seen": child.seen,
+        "since": child.waiting_since,
     }
 
 

@@ -14,6 +14,7 @@ from api.web.rendering import language_of, page, render
 from api.web.sentences import in_words
 from api.web.session.context import SENTENCE, badge_of
 from api.web.session.history import MESSAGE
+from api.web.session.panels import TABS
 from api.web.session.reading import as_of, reading
 from domain.delivery.commands import CancelDelivery, DecideScope, ExtendBudget
 from domain.discussion.commands import CancelDiscussion
@@ -28,6 +29,7 @@ from domain.values.sentences import sentence_of
 from domain.values.words import Words
 from projections.record.describe import describe, person
 from projections.record.explain import CAUSES, explain
+from projections.record.important import is_important
 from projections.record.session import view
 
 _DISCUSSED: Final = (("decision", NO_DECISION), ("retry", RetryTurn.REFUSAL), ("cancel", CancelDiscussion.REFUSAL))
@@ -70,7 +72,9 @@ async def show_why(request: Request) -> Response:
         checked = check_chain(inside.store, now.id) if checks else None
         possible = () if at else _possible(inside, now, say)
         chain = _chain(inside, then, say)
-        return render(request, say, "session_why.html", it=it, at=at, checked=checked, possible=possible, **chain)
+        return render(
+            request, say, "session_why.html", it=it, at=at, checked=checked, possible=possible, tabs=TABS, **chain
+        )
 
     return page(await reading(request, build, shared=not checks))
 
@@ -87,11 +91,18 @@ def _reason(session: Session, code: str, say: Words) -> str:
     return in_words(say, sentence_of(refusal(session, code, ("none",))))
 
 
+def _doer(actor: str, role: str, say: Words) -> str:
+    """Who did what a row says: a person by name; what an agent's answer has caused, Hansard did."""
+    kind = actor.partition(":")[0]
+    return person(actor, say.language) if kind in ("person", "key") else say.of("acting", role)
+
+
 def _chain(inside: System, session: Session, say: Words) -> dict[str, Any]:
     history = inside.store.history(session.id, upto=session.version)
     explanation = explain(history, session, language=say.language)
     events = {recorded.version: recorded.event for recorded in history}
     agents = [agent.agent for agent in session.agents] if isinstance(session, Orchestration) else []
+    entries = inside.records.of(session.id, session.version).entries
     links = []
     for link in explanation.chain[-LINKS:]:
         decisive = [event for event in link.events if event.state or "pass" in event.inputs or event.type in CAUSES]
@@ -101,7 +112,8 @@ def _chain(inside: System, session: Session, say: Words) -> dict[str, Any]:
                 {
                     "version": event.version,
                     "at": link.timestamp,
-                    "who": cut(person(link.actor, say.language), 80),
+                    "who": cut(_doer(link.actor, entries[event.version - 1].role, say), 80),
+                    "minor": event.type not in CAUSES and not is_important(events[event.version]),
                     "words": cut(describe(event.type, data, say.language, agents=agents, actor=link.actor), MESSAGE),
                     "state": event.state or "",
                     "cause": event.type in CAUSES,

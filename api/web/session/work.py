@@ -54,6 +54,20 @@ def reviews(context: PanelContext) -> dict[str, Any]:
     return {"newest": _outcome(outcomes[-1]) if outcomes else None, "all": [_outcome(one) for one in outcomes[-20:]]}
 
 
+SHOWN: Final = 5
+"""Open findings that the overview shows; their tab has all."""
+
+
+def open_findings(context: PanelContext) -> dict[str, Any]:
+    """What the newest review blocks, while it is worked on."""
+    outcomes = context.past(context.trail.outcomes)
+    blocked = outcomes[-1].issues if outcomes and not outcomes[-1].approved else ()
+    return {
+        "issues": [(cut(title, SENTENCE), cut(detail, SENTENCE)) for title, detail in blocked[:SHOWN]],
+        "more": max(0, len(blocked) - SHOWN),
+    }
+
+
 def _outcome(review: ReviewMark) -> dict[str, Any]:
     return {
         "version": review.version,

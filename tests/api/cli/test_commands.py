@@ -168,7 +168,7 @@ def test_a_delivery_whose_agent_fails_is_a_failure(delivery: Callable[..., Resul
     result = delivery(replies={"planner": [{"error": "crash"}]})
     assert result.code == 1
     assert "status   failed" in result.out
-    assert "summary  Phase planning failed: The scenario answers planner with crash." in result.out
+    assert "summary  Phase planning failed: planner exited with an error (scripted)." in result.out
     assert result.err.splitlines()[-1].startswith("  hansard retry delivery-")
 
 
@@ -177,8 +177,8 @@ def test_explain_ends_with_cause_evidence_and_next_command(delivery: Callable[..
     name = hansard("show", "latest", "--json").json["session"]["id"]
     cause, evidence, step = hansard("explain", "latest").out.splitlines()[-3:]
     assert cause == "cause     an agent's turn failed and no attempt is left"
-    assert evidence == "evidence  9. crash: The scenario answers planner with crash."
-    assert "evidence    9. crash: The scenario answers planner with crash." in hansard("show", "latest").out
+    assert evidence == "evidence  9. crash: planner exited with an error (scripted)."
+    assert "evidence    9. crash: planner exited with an error (scripted)." in hansard("show", "latest").out
     assert step == f"next      hansard retry {name}"
 
 

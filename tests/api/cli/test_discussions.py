@@ -115,7 +115,7 @@ def test_a_review_whose_agent_fails_waits_with_the_error(review: Callable[..., R
     assert result.code == 6
     assert "stopped   after 0 rounds: an agent failed\n" in result.out
     assert "feedback  needs a fix: " in result.out
-    assert "error     reviewer: crash: The scenario answers reviewer with crash.\n" in result.out
+    assert "error     reviewer: crash: reviewer exited with an error (scripted).\n" in result.out
     assert result.err.splitlines()[-2:] == [
         f"  hansard decide {id_of(result)} apply_fix     hansard decide {id_of(result)} skip",
         f"  hansard retry {id_of(result)}",
