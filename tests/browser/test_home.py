@@ -39,6 +39,7 @@ def test_sessions_are_looked_for_by_kind_and_words(site: Browsing, server: Serve
     two_iterations(server.client, "searched for")
     waiting_review(server.client, "searched for")
     page = site.tab("/")
+    page.locator("#filters > summary").click()
     page.locator("[name=kind]").select_option("review")
     page.get_by_role("searchbox", name="Search").fill("searched for")
     button(page, "Filter").click()
