@@ -131,9 +131,9 @@ def database(url: str) -> Finding:
 
         server = inspect(url)
         version = f"PostgreSQL {server.version}"
+        try_out(url, has_log=server.head is not None)
         if server.head is None:
             return Finding("ok", name, sentence("{log}, no log yet (created at first use)", log=version))
-        try_out(url)
         if lets_in_without_password(url):
             advice = sentence(
                 "Programs that agents run can use it, too. Let the database ask for a password (scram-sha-256)."

@@ -63,7 +63,7 @@ def problem_of(raw: bytes) -> JSONRPCError | None:
         jsonrpc_message_adapter.validate_json(raw, by_name=False)
     except ValidationError as error:
         places = {".".join(map(str, each["loc"][1:])): each["msg"] for each in error.errors(include_url=False)}
-        words = "; ".join(f"{place}: {problem}" for place, problem in list(places.items())[:_NAMED])
+        words = "; ".join(": ".join(filter(None, named)) for named in list(places.items())[:_NAMED])
         return _error(_id_of(raw), f"This is not a JSON-RPC message. {words}", INVALID_REQUEST)
     if _has_unfit_id(raw):
         return _error(None, "The id of a request should be a text or an integer.", INVALID_REQUEST)

@@ -195,6 +195,24 @@ def test_the_librarys_database_functions_are_refused(database: Database, monkeyp
         database.open()
 
 
+def test_a_pooler_that_drops_the_settings_of_a_connection_is_refused_before_anything_is_made(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As PgBouncer does with `ignore_startup_parameters = options`: our tables would be made in another schema."""
+    from adapters.store.postgres import connection, trial
+
+    url = cluster().database(database.path)
+    for name in ("search_path", "lock_timeout"):
+        monkeypatch.delitem(connection._SESSION, name)
+    with pytest.raises(Broken, match=r"does not get the settings of the connection \(search_path\): a pooler"):
+        open_store(url)
+    assert cluster().sql("SELECT count(*) FROM pg_tables WHERE tablename = 'events'", database=name_of(database)) == [
+        (0,)
+    ]
+    with pytest.raises(StoreError, match=r"\(lock_timeout\): a pooler drops them"):
+        trial.try_out(url, has_log=False)
+
+
 def test_no_message_shows_the_password(own: Cluster) -> None:
     own.stop()
     for url in (f"postgresql://me:geheim@/db?host={own.folder}", "postgresql://me:geheim@host:port/db"):

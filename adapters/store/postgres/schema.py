@@ -106,6 +106,7 @@ def prepare(connections: Connections) -> None:
             connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('hansard', 0))")
             if not has_log(connection):
                 _make(connection, connections.name)
+        _check_place(connection, connections.name)
     check_format(connections)
     _add(connections)
 
@@ -188,6 +189,12 @@ def _make(connection: PostgresConnection, name: str) -> None:
     if _tables(connection):
         raise Broken(Sentence("database_foreign", database=name))
     connection.raw.execute(SCHEMA.encode())
+
+
+def _check_place(connection: PostgresConnection, name: str) -> None:
+    """Raise Broken where the names of our tables would not mean ours."""
+    if connection.execute("SELECT current_schema()").fetchone() != ("hansard",):
+        raise Broken(Sentence("database_options", database=name, setting="search_path"))
 
 
 def _tables(connection: PostgresConnection) -> set[str]:

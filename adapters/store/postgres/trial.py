@@ -1,4 +1,4 @@
-"""Trying out a database that has a log: what is written is there afterwards, and notifications arrive."""
+"""Trying out a database: what is written is there afterwards, and notifications arrive."""
 
 import secrets
 from contextlib import closing
@@ -14,12 +14,13 @@ _VALUE: Final = "2500ms"
 """A setting of every connection of ours: a pooler that drops it drops all of them."""
 
 
-def try_out(url: str) -> None:
-    """Raises StoreError with what does not work: writing, the settings of a session, or LISTEN."""
+def try_out(url: str, *, has_log: bool) -> None:
+    """Raises StoreError with what does not work: the settings of a session, LISTEN, and writing, if it has a log."""
     name = f"doctor-{secrets.token_hex(8)}"
     with closing(Connections(url, size=1)) as here, closing(Connections(url, size=1)) as there:
-        _write_and_read(here, name)
         _settings(here)
+        if has_log:
+            _write_and_read(here, name)
         _notifications(here, there, f"hansard_{secrets.token_hex(8)}")
 
 
