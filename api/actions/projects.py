@@ -69,6 +69,16 @@ def team_of(folder: Path, settings: Settings) -> Path | None:
     return None
 
 
+def untrusted_team(folder: Path, settings: Settings) -> Path | None:
+    """The team file that the repository's settings name, if it is theirs to take effect only once they are trusted."""
+    root = root_of(folder)
+    with suppress(Invalid):
+        project = read_project(folder)
+        if not trust_of(settings).covers(root, project):
+            return project.team_file(root)
+    return None
+
+
 def preparation_of(project: Project) -> Preparation:
     """The project as a session records it."""
     workspace = project.workspace

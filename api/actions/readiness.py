@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from adapters.agents.announcement import Announcement, announcement_of, parse
@@ -10,6 +11,7 @@ from adapters.agents.necessities import READY
 from adapters.agents.presets.catalogue import presets
 from adapters.agents.team import Team
 from api.actions.bodies import Start
+from api.actions.projects import untrusted_team
 from api.actions.refusals import AgentNotReady, NoTeam
 from api.system import System
 from domain.delivery.chart import ROLES
@@ -29,7 +31,8 @@ _FIRST: Final = {"review": "reviewer", "debate": "critic"}
 def require_team(system: System, body: Start) -> None:
     """Raises NoTeam where only the scripted example team would answer and it was not asked for."""
     if system.team.example and not system.settings.example and body.scenario is None:
-        raise NoTeam(installed_programs())
+        folder = body.workspace or body.started_in
+        raise NoTeam(installed_programs(), untrusted=untrusted_team(Path(folder), system.settings) if folder else None)
 
 
 def installed_programs() -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from pathlib import Path
 
 from domain.values.base import Refused
 from domain.values.json import Malformed
@@ -22,9 +23,12 @@ class NotStarted(Refused):
 class NoTeam(NotStarted):
     """There is no team for the work."""
 
-    def __init__(self, programs: Sequence[str]) -> None:
-        """`programs`: the agent programs that are installed here."""
+    def __init__(self, programs: Sequence[str], *, untrusted: Path | None = None) -> None:
+        """`programs`: the agent programs that are installed here; `untrusted`: the repository's own team file, if it
+        is not trusted as it is now."""
         installed = Sentence("programs_installed", names=list(programs)) if programs else Sentence("no_program")
+        if untrusted is not None:
+            installed = Sentence("team_not_trusted", path=str(untrusted))
         super().__init__(Sentence("no_team", installed=installed))
 
 

@@ -46,8 +46,8 @@ class RunningTurn:
         self._calls: dict[str, ActivityFrame] = {}
         self._steps: dict[str, str] = {}
         self._unfinished = ""
-        self.news: list[str] = []
-        """What is new since the last look, for a display that only adds lines."""
+        self.news: list[tuple[str, str]] = []
+        """What is new since the last look, and of whom, for a display that only adds lines."""
 
     def take(self, frames: "Iterable[ActivityFrame]") -> None:
         """Frames that have come."""
@@ -64,7 +64,8 @@ class RunningTurn:
                 self._steps.pop(key, None)
                 self._steps[key] = words
                 if key not in self._calls:
-                    self.news += [words] if frame["kind"] != "notice" else self._lines(str(frame["text"]))
+                    news = [words] if frame["kind"] != "notice" else self._lines(str(frame["text"]))
+                    self.news += [(self.agent, each) for each in news]
         while len(self._steps) > _STEPS:
             del self._steps[next(iter(self._steps))]
 

@@ -143,8 +143,8 @@ class Lines:
 
     def show_turns(self, turns: "Sequence[RunningTurn]") -> None:
         for turn in turns:
-            for words in [words for words in turn.news if _is_prose(words)][-_NEWS:]:
-                say(f"      {turn.agent}: {words}")
+            for agent, words in [each for each in turn.news if _is_prose(each[1])][-_NEWS:]:
+                say(f"      {agent}: {words}")
 
 
 class Steps(Lines):

@@ -202,8 +202,8 @@ def test_a_pooler_that_drops_the_settings_of_a_connection_is_refused_before_anyt
     from adapters.store.postgres import connection, trial
 
     url = cluster().database(database.path)
-    for name in ("search_path", "lock_timeout"):
-        monkeypatch.delitem(connection._SESSION, name)
+    monkeypatch.setitem(connection._SESSION, "search_path", "public")  # type: ignore[index]
+    monkeypatch.delitem(connection._SESSION, "lock_timeout")  # type: ignore[arg-type]
     with pytest.raises(Broken, match=r"does not get the settings of the connection \(search_path\): a pooler"):
         open_store(url)
     assert cluster().sql("SELECT count(*) FROM pg_tables WHERE tablename = 'events'", database=name_of(database)) == [

@@ -40,7 +40,7 @@ def test_a_line_shows_the_newest_steps_and_the_time() -> None:
     turn.take([tool(seq=4, id="c1", status="failed", text="1 failed")])
     assert (turn.words(), turn.news) == (
         "Claude: Edit calc.py · Run pytest → 1 failed · 0:00",
-        ["Run pytest → 1 failed"],
+        [("Claude", "Run pytest → 1 failed")],
     )
 
 
@@ -49,15 +49,19 @@ def test_a_line_that_a_command_prints_in_pieces_is_one_line_of_news() -> None:
     news = []
     for seq, text in enumerate(("$ pytest", "....", "... [ 50%]", "\n...", ".. [100%]\n7 passed\n", "done"), start=1):
         turn.take([{"seq": seq, "kind": "notice", "text": text}])
-        news += turn.news
+        news += [words for _, words in turn.news]
     assert news == ["$ pytest", "....... [ 50%]", "7 passed"]
     assert turn.words() == "Claude: 7 passed · done · 0:00"
 
 
 def test_the_lines_of_a_baseline_say_whether_it_is_the_set_up_or_a_command_that_has_to_pass() -> None:
     turn = RunningTurn(TURN | {"agent": "setup", "work": "prepare"}, frozenset({"make test"}))
-    shown = []
-    for seq, text in enumerate(("$ npm ci", "added 3\n", "$ make test", "1 passed\n"), start=1):
-        turn.take([{"seq": seq, "kind": "notice", "text": text}])
-        shown += [f"{turn.agent}: {words}" for words in turn.news]
-    assert shown == ["set-up: $ npm ci", "set-up: added 3", "baseline: $ make test", "baseline: 1 passed"]
+    said = ("$ npm ci", "added 3\n", "$ make test", "1 passed\n", "$ npm ci")
+    turn.take([{"seq": seq, "kind": "notice", "text": text} for seq, text in enumerate(said, start=1)])
+    assert [f"{of}: {words}" for of, words in turn.news] == [
+        "set-up: $ npm ci",
+        "set-up: added 3",
+        "baseline: $ make test",
+        "baseline: 1 passed",
+        "set-up: $ npm ci",
+    ]

@@ -1,8 +1,11 @@
 """What the command line says where nobody could do the work."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.api.cli.conftest import Hansard
+from tests.api.cli.kept import git
 
 
 @pytest.mark.parametrize(
@@ -29,3 +32,21 @@ def test_the_example_team_answers_where_it_is_asked_for(hansard: Hansard, monkey
     monkeypatch.delenv("HANSARD_EXAMPLE")
     result = hansard("review", "x = 1/0", "--example")
     assert "it does no real work" in result.err and result.code == 6
+
+
+def test_a_team_file_that_changed_since_it_was_trusted_is_named(
+    hansard: Hansard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`hansard init` would only say that it is there already."""
+    monkeypatch.delenv("HANSARD_EXAMPLE")
+    here = tmp_path / "repository"
+    here.mkdir()
+    git(here, "init", "--quiet")
+    (here / "hansard.toml").write_text('[delivery]\nteam = "team.toml"\n')
+    (here / "team.toml").write_text('[[agents]]\nname = "Ann"\nroles = ["dev"]\nadapter = "external"\n')
+    monkeypatch.chdir(here)
+    for words in (("run", "-t", "Fix it", "--test", "true"), ("review", "x"), ("orchestrate", "x")):
+        result = hansard(*words)
+        assert result.code == 2, result.err
+        assert f"{here / 'team.toml'} is not trusted, or has changed since: `hansard trust`" in result.err
+    assert hansard("list").out == ""

@@ -170,7 +170,7 @@ class _Turn:
     agent = "Claude"
 
     def __init__(self, *news: str) -> None:
-        self.news = list(news)
+        self.news = [(self.agent, words) for words in news]
 
 
 def test_lines_of_a_running_agent_are_to_be_read(capsys: pytest.CaptureFixture[str]) -> None:
