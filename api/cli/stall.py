@@ -31,7 +31,7 @@ class StallWatch:
         self._looked = -inf
         self._failed = self._alone = 0
         self._why = ""
-        self._said = False
+        self._said: set[str] = set()
 
     async def check(self, sessions: "Sequence[Session]", *, moved: bool) -> None:
         """Look at what all of these wait for, once a second. Raises Failed when it is over."""
@@ -41,7 +41,8 @@ class StallWatch:
         if self._system is None or self._now() - self._looked < _LOOK_SECONDS:
             return
         self._looked = self._now()
-        await self._try_the_log(str(sessions[0]["id"]))
+        if self._system.works:
+            await self._try_the_log(str(sessions[0]["id"]))
         await self._look_for_agents(sessions)
 
     async def _try_the_log(self, session_id: str) -> None:
@@ -67,6 +68,8 @@ class StallWatch:
         assert self._system is not None, "only what is worked on here"
         turns = [turn for session in sessions for turn in session.get("outstandingTurns") or ()]
         agents = [turn for turn in turns if turn["work"] != "wait"]
+        if not self._system.works:
+            return await self._look_for_workers(str(sessions[0]["id"]), agents)
         if not agents or not all(turn.get("elsewhere") or turn.get("external") for turn in agents):
             self._alone = 0
             return
@@ -98,10 +101,25 @@ class StallWatch:
             sentence("To cancel it: `hansard cancel {session_id}`.", session_id=session_id),
         )
 
+    async def _look_for_workers(self, session_id: str, turns: "Sequence[TurnView]") -> None:
+        """Say, where this process only watches, that no other one has the agents that are asked now."""
+        from api.node.workers import others_have  # the store, once nothing else happens
+
+        assert self._system is not None, "only what is worked on here"
+        questions = [turn for turn in turns if turn["work"] == "ask" and not turn.get("external")]
+        names = {str(turn["agent"]) for turn in questions}
+        if not names or await asyncio.to_thread(others_have, self._system.settings, names):
+            self._alone = 0
+            return
+        self._alone += 1
+        if self._alone == ABSENT:
+            nobody = "No worker on this log has {agents}. To run it here: `hansard resume {session_id}`."
+            self._say(sentence(nobody, agents=_names(questions), session_id=session_id))
+
     def _say(self, sentence: str) -> None:
-        if not self._said:
+        if sentence not in self._said:
             say(sentence)
-            self._said = True
+            self._said.add(sentence)
 
 
 def _names(turns: "Sequence[TurnView]") -> str:

@@ -188,7 +188,9 @@ async def resume(session: Id, /, *, json: AsEnd = False, where: Where = HERE, te
         agents = agents_of((await api.session(session_id))["session"])
     from api.node.workers import others_have  # the store, which `--help` does not need
 
-    works = where.address() is None and not await asyncio.to_thread(others_have, where.settings(), agents)
+    # While only commands are run, which any worker does, nobody knows yet who is going to be asked.
+    theirs = bool(agents) and await asyncio.to_thread(others_have, where.settings(), agents)
+    works = where.address() is None and not theirs
     async with connected(where, "work" if works else "all", team=team) as api:
         current = (await api.session(session_id))["session"]
         version = int(current["version"])

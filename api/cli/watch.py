@@ -33,10 +33,17 @@ class SessionFollower:
     """
 
     def __init__(
-        self, api: Api, session_id: str, *, after: int = 0, patience: StallWatch | None = None, asks: bool = False
+        self,
+        api: Api,
+        session_id: str,
+        *,
+        after: int = 0,
+        patience: StallWatch | None = None,
+        asks: bool = False,
+        works: bool = True,
     ) -> None:
         """`asks`: it stops, too, where an agent waits for a permission that is not in `asked` yet."""
-        self._api, self._patience, self._asks = api, patience, asks
+        self._api, self._patience, self._asks, self._works = api, patience, asks, works
         self.asked: set[str] = set()
         self._main = _Cursor(session_id, after=after)
         self._children: dict[str, _Cursor] = {}
@@ -78,7 +85,7 @@ class SessionFollower:
         if self._asks and self.permissions:
             return True
         if self._main.settled:
-            return self._patience is None or not _is_handed_over(self.session)
+            return self._patience is None or not self._works or not _is_handed_over(self.session)
         children = [child.session for child in self._children.values()]
         return exits.waits_below(self.session, children) and all(child.settled for child in self._children.values())
 
@@ -168,8 +175,8 @@ async def follow_to_end(
     A person at the terminal is asked for the decisions that it waits for, and the session continues. `works`: turns
     are worked on in this process, so that it gives up where nothing can happen any more.
     """
-    asks, patience = not json and is_interactive(), StallWatch(api) if works else None
-    following = SessionFollower(api, session_id, after=after, patience=patience, asks=asks)
+    asks, patience = not json and is_interactive(), StallWatch(api)
+    following = SessionFollower(api, session_id, after=after, patience=patience, asks=asks, works=works)
     seen: set[str] = set()
     try:
         while True:

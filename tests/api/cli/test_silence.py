@@ -59,6 +59,20 @@ def test_a_session_that_nobody_else_can_do_is_resumed_here(hansard: Hansard, for
     assert result.code == 6, result.err
 
 
+def test_who_resumes_while_commands_run_elsewhere_goes_on_with_the_agents(
+    hansard: Hansard, foreign: Server, tmp_path: Path
+) -> None:
+    """Any worker runs the baseline; the turns after it need the agents of this team."""
+    roles = '"planner", "architect", "designer", "dev", "reviewer"'
+    file = tmp_path / "all.toml"
+    file.write_text(f'[[agents]]\nname = "Ada"\nadapter = "scripted"\nroles = [{roles}]\n')
+    started = hansard("run", "-t", "x", "--test", "true", "--fresh", "--detach", "--team", str(file))
+    assert started.code == 0, started.err
+    result = hansard("resume", started.out.strip(), "--team", str(file))
+    assert "This process works on it." in result.err
+    assert result.code == 0, result.err
+
+
 def test_a_folder_that_git_does_not_know_is_not_left_aside_in_silence(hansard: Hansard) -> None:
     Path("a.py").write_text("x = 1\n")
     for words in (("run", "-t", "Fix it", "--test", "true"), ("orchestrate", "Fix it"), ("message", "Fix it")):

@@ -29,11 +29,13 @@ class Store:
 class Waiting:
     """A waiting command that checks once a second."""
 
-    def __init__(self, folder: Path, *, store: Store | None = None, follower: str | None = None) -> None:
+    def __init__(
+        self, folder: Path, *, store: Store | None = None, follower: str | None = None, works: bool = True
+    ) -> None:
         self.store, self.follower = store or Store(), SimpleNamespace(failing=follower)
         self.settings = SimpleNamespace(database="sqlite:///x.db", node_dir=folder)
         (folder / "workers").mkdir(exist_ok=True)
-        self.now = 0.0
+        self.now, self.works = 0.0, works
         self._patience = StallWatch(cast(Api, SimpleNamespace(system=self)), lambda: self.now)
 
     def looks(self, times: int, *turns: dict[str, Any], moved: bool = False) -> None:
@@ -153,3 +155,16 @@ def test_a_command_whose_team_lacks_a_role_ends_and_its_session_goes_on_with_a_t
     assert f"hansard: {session_id} is waiting for " in result.err
     assert "run `hansard worker --team FILE`." in result.err
     assert hansard("show", session_id, "--json").json["session"]["status"] in ("running", "active")
+
+
+def test_who_only_watches_is_told_once_that_no_worker_has_the_agents(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Commands are run by any worker; the turn after them is not."""
+    waiting = Waiting(tmp_path, works=False)
+    waiting.looks(3 * ABSENT, turn("test", "test", work="validate"))
+    waiting.looks(ABSENT - 1, turn("Ada", "reviewer"))
+    assert capsys.readouterr().err == ""
+    waiting.looks(3 * ABSENT, turn("Ada", "reviewer"))
+    nobody = "No worker on this log has Ada (reviewer). To run it here: `hansard resume delivery-1`.\n"
+    assert capsys.readouterr().err == nobody
