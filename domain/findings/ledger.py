@@ -230,8 +230,7 @@ class FindingLedger:
             finding.spot, finding.gone = spot._replace(path=path), True
             return
         finding.spot, finding.gone = Spot(path, spot.name, number), False
-        around = (self.lines.at(path, each) for each in (number - 1, number, number + 1) if each > 0)
-        if any(line.changed == version for line in around if line):
+        if self.lines.changed_near(path, number) == version:
             finding.changed = version
 
     def _claim(self, finding: LedgerFinding, change: WorkChange, files: ChangedFiles) -> None:

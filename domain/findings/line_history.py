@@ -4,6 +4,7 @@ A line of the base has no author; every other one has the change that wrote it f
 moves up or down. Which removed line an added one replaces is what `domain/provenance/line_places` says, else the order.
 """
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -56,28 +57,39 @@ class LineHistory:
     newest: dict[str, int] = field(default_factory=dict)
     """The newest one."""
     _names: int = 1
+    _places: dict[str, "_LineIndex"] = field(default_factory=dict)
 
     def at(self, path: str, number: int) -> KnownLine | None:
         """The line with this number; None past the end of a file that the session wrote."""
-        left = number - 1
-        for run in self._file(path):
-            if left < run.length:
-                return KnownLine(run.name + left, run.author, run.changed)
-            left -= run.length
-        return None
+        runs = self._file(path)
+        numbers = self._index(path, runs).numbers
+        place = bisect_right(numbers, number) - 1
+        left = number - numbers[place] if place >= 0 else 0
+        if place < 0 or left >= runs[place].length:
+            return None
+        run = runs[place]
+        return KnownLine(run.name + left, run.author, run.changed)
 
     def between(self, path: str, first: int, last: int) -> list[NamedLines]:
         """The lines from number `first` to `last`."""
-        return _slice(self._file(path), first, last + 1)
+        runs = self._file(path)
+        return _slice(runs, self._index(path, runs).numbers, first, last + 1)
+
+    def changed_near(self, path: str, number: int) -> int:
+        """The newest change of the line with this number, or of one beside it."""
+        runs = self._file(path)
+        numbers = self._index(path, runs).numbers
+        low, high = max(bisect_right(numbers, number - 1) - 1, 0), bisect_right(numbers, number + 1)
+        return max((run.changed for run in runs[low:high]), default=0)
 
     def number_of(self, path: str, name: int) -> int | None:
         """Where in this file the line is now; None if it is not there."""
-        number = 1
-        for run in self.files.get(path, ()):
-            if run.name <= name < run.name + run.length:
-                return number + name - run.name
-            number += run.length
-        return None
+        runs = self.files.get(path, ())
+        index = self._index(path, runs)
+        place = bisect_right(index.names, name) - 1
+        if place < 0 or name >= index.names[place] + runs[index.order[place]].length:
+            return None
+        return index.numbers[index.order[place]] + name - index.names[place]
 
     def find(self, name: int) -> tuple[str, int] | None:
         """The file and the place of a line that has left its file."""
@@ -85,6 +97,12 @@ class LineHistory:
             if (number := self.number_of(path, name)) is not None:
                 return path, number
         return None
+
+    def _index(self, path: str, runs: tuple[NamedLines, ...]) -> "_LineIndex":
+        index = self._places.get(path)
+        if index is None or index.runs is not runs:
+            index = self._places[path] = _LineIndex.of(runs)
+        return index
 
     def _file(self, path: str) -> tuple[NamedLines, ...]:
         if path not in self.files:
@@ -125,20 +143,46 @@ class LineHistory:
         if not section.new:
             return ()
         old = before.get(section.old, ())
+        numbers = self._index(section.old, old).numbers if old else []
         runs: list[NamedLines] = []
         cursor, place = 1, 0
         for block in section.blocks:
-            runs += _slice(old, cursor, block.old)
+            runs += _slice(old, numbers, cursor, block.old)
             for number in range(len(block.added)):
                 heir = heirs.get((section.new, place + number))
-                inherited = _slice(before[heir[0]], heir[1], heir[1] + 1) if heir else []
+                inherited = self._inherited(heir, before) if heir else None
                 if inherited:
-                    runs.append(inherited[0]._replace(changed=version))
+                    runs.append(NamedLines(inherited.name, 1, inherited.author, version))
                 else:
                     runs.append(NamedLines(self._fresh(1), 1, version, version))
             cursor, place = block.old + len(block.removed), place + len(block.added)
-        runs += _slice(old, cursor, _ENDLESS)
+        runs += _slice(old, numbers, cursor, _ENDLESS)
         return tuple(_joined(runs))
+
+    def _inherited(self, heir: tuple[str, int], before: dict[str, tuple[NamedLines, ...]]) -> NamedLines | None:
+        """The line that a new one replaces, as it was before the patch."""
+        runs = before[heir[0]]
+        return next(iter(_slice(runs, self._index(heir[0], runs).numbers, heir[1], heir[1] + 1)), None)
+
+
+class _LineIndex(NamedTuple):
+    """The runs of a file by the number of their first line, and by their names."""
+
+    runs: tuple[NamedLines, ...]
+    numbers: list[int]
+    names: list[int]
+    """The first name of each run, sorted."""
+    order: list[int]
+    """Which run each of them is."""
+
+    @classmethod
+    def of(cls, runs: tuple[NamedLines, ...]) -> "_LineIndex":
+        numbers, number = [], 1
+        for run in runs:
+            numbers.append(number)
+            number += run.length
+        order = sorted(range(len(runs)), key=lambda place: runs[place].name)
+        return cls(runs, numbers, [runs[place].name for place in order], order)
 
 
 class _Block(NamedTuple):
@@ -248,16 +292,20 @@ def _numbers(section: _Section) -> list[int]:
     return [block.old + offset for block in section.blocks for offset in range(len(block.removed))]
 
 
-def _slice(runs: Sequence[NamedLines], first: int, past: int) -> list[NamedLines]:
-    """The lines from number `first` to the one before `past`."""
-    slices, number = [], 1
-    for run in runs:
-        low, high = max(first, number), min(past, number + run.length)
-        if low < high:
-            slices.append(run._replace(name=run.name + low - number, length=high - low))
-        number += run.length
-        if number >= past:
-            break
+def _slice(runs: Sequence[NamedLines], numbers: Sequence[int], first: int, past: int) -> list[NamedLines]:
+    """The lines from number `first` to the one before `past`; `numbers` are those of the first lines of the runs."""
+    if first >= past:
+        return []
+    low, high = max(bisect_right(numbers, first) - 1, 0), bisect_right(numbers, past - 1)
+    slices = list(runs[low:high])
+    if slices and (short := numbers[high - 1] + slices[-1].length - past) > 0:
+        name, length, author, changed = slices[-1]
+        slices[-1] = NamedLines(name, length - short, author, changed)
+    if slices and (skipped := first - numbers[low]) > 0:
+        name, length, author, changed = slices[0]
+        slices[0] = NamedLines(name + skipped, length - skipped, author, changed)
+        if length <= skipped:  # the file has no such line
+            del slices[0]
     return slices
 
 
@@ -266,7 +314,7 @@ def _joined(runs: Sequence[NamedLines]) -> Iterator[NamedLines]:
     current: NamedLines | None = None
     for run in runs:
         if current and run == (current.name + current.length, run.length, current.author, current.changed):
-            current = current._replace(length=current.length + run.length)
+            current = NamedLines(current.name, current.length + run.length, current.author, current.changed)
             continue
         if current:
             yield current
