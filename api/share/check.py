@@ -108,7 +108,7 @@ def _page(text: str, record: SharedRecord) -> list[Sentence]:
     """Where the file is not what the record is rendered as."""
     try:
         again = rendered_file(record)
-    except (HansardError, LookupError, TypeError, ValueError) as error:
+    except (HansardError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
         return [Sentence("shared_record_unreadable", place="events", detail=str(error)[:200])]
     if again == text:
         return []

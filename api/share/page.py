@@ -97,8 +97,15 @@ def _shown(record: SharedRecord) -> dict[str, Any]:
 def _folded(record: SharedRecord, events: list[Recorded]) -> Session | None:
     try:
         return fold(kind_of(record.session), ((each.event, each.metadata) for each in events))
-    except Exception:  # a cut event may lack what the rules need; the list of events is still there
-        return None
+    except Exception:
+        if _is_complete(record, events):
+            raise
+        return None  # a cut event may lack what the rules need; the list of events is still there
+
+
+def _is_complete(record: SharedRecord, events: list[Recorded]) -> bool:
+    """True if no event is cut or missing, so that nothing excuses what fails."""
+    return len(events) == len(record.events) and not any(event.cut for event in record.events)
 
 
 def _row(recorded: Recorded | None, version: int, topic: str, record: SharedRecord) -> dict[str, Any]:
@@ -151,5 +158,7 @@ def _worklog(record: SharedRecord, events: list[Recorded], session: Session | No
         return ""
     try:
         return worklog.render(record_of(events).worklog, session, language=record.language)
-    except Exception:  # as above
-        return ""
+    except Exception:
+        if _is_complete(record, events):
+            raise
+        return ""  # as above

@@ -88,6 +88,32 @@ def test_each_changed_byte_is_named(client: TestClient) -> None:
     assert checked(html[:-1]).problems and checked(html + b"\n").problems
 
 
+@pytest.mark.nightly
+def test_a_thousand_changed_bytes_of_the_record_are_all_noticed_by_verify(client: TestClient) -> None:
+    html = rendered_file(record_of(client, two_iterations(client))).encode()
+    start = html.index(START.encode()) + len(START)
+    end, chance = html.index(END.encode(), start), random.Random(11)  # noqa: S311 - no secret
+    for place in chance.sample(range(start, end), min(1_000, end - start)):
+        changed = bytearray(html)
+        changed[place] ^= chance.choice((1, 2, 4, 8, 32, 64))
+        assert checked(bytes(changed)).problems, f"byte {place}"
+
+
+def test_a_fault_of_the_rules_is_no_empty_page(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a record with cut events may lack what the rules need."""
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    session_id = two_iterations(client, "The key hunter2-correct-horse is printed")
+    whole = record_of(client, session_id)
+    first = whole.events[0].model_copy(update={"cut": True})
+    monkeypatch.setattr("api.share.page.fold", broken)
+    with pytest.raises(ZeroDivisionError):
+        rendered_file(whole)
+    assert START in rendered_file(whole.model_copy(update={"events": (first, *whole.events[1:])}))
+
+
 def test_a_record_that_was_written_again_is_noticed(client: TestClient) -> None:
     record = record_of(client, two_iterations(client))
     event = record.events[5]

@@ -1,5 +1,6 @@
 """`findings`, `lab --policy findings@1`, `changes --map`, `share` and `verify FILE` from a user's point of view."""
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 
@@ -66,4 +67,19 @@ def test_a_session_is_shared_and_checked(hansard: Hansard, reviewed: str, tmp_pa
     assert changed.code == 8 and f"byte {at + 1}" in changed.out
     assert hansard("verify", str(tmp_path / "none.html")).code == 2
     assert hansard("share", reviewed, "--with", "passwords").code == 2
+    assert hansard("share", reviewed, "-o", str(tmp_path)).code == 2, "a folder is no file"
     assert hansard("share", "nothing").code == 3
+
+
+def test_at_a_terminal_nothing_is_written_before_a_yes(
+    hansard: Hansard, reviewed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.cli.share.is_interactive", lambda: True)
+    file = tmp_path / "asked.html"
+    for answer, code in (("", 5), ("n\n", 5), ("maybe\n", 5), ("y\n", 0)):
+        monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+        result = hansard("share", reviewed, "-o", str(file))
+        assert (result.code, file.exists()) == (code, code == 0), answer
+        assert "Write the file? [y/N]" in result.err and "Paths in the file: " in result.err
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert hansard("share", reviewed, "--yes", "-o", str(tmp_path / "given.html")).code == 0
