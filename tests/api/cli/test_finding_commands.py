@@ -76,7 +76,7 @@ def test_at_a_terminal_nothing_is_written_before_a_yes(
 ) -> None:
     monkeypatch.setattr("api.cli.share.is_interactive", lambda: True)
     file = tmp_path / "asked.html"
-    for answer, code in (("", 5), ("n\n", 5), ("maybe\n", 5), ("y\n", 0)):
+    for answer, code in (("", 4), ("n\n", 4), ("maybe\n", 4), ("y\n", 0)):
         monkeypatch.setattr("sys.stdin", io.StringIO(answer))
         result = hansard("share", reviewed, "-o", str(file))
         assert (result.code, file.exists()) == (code, code == 0), answer
