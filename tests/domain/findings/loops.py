@@ -7,7 +7,7 @@ from difflib import unified_diff
 from random import Random
 
 from domain.findings.ledger import FindingLedger
-from domain.findings.moments import FoundReport, LookTaken, WorkChange
+from domain.findings.moments import FoundReport, LookTaken, Moment, WorkChange
 
 _WAYS = (
     "`{name}` is wrong when {topic} is zero",
@@ -53,6 +53,7 @@ class Loop:
     files: dict[str, list[str]] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     ledger: FindingLedger = field(default_factory=FindingLedger)
+    moments: list[Moment] = field(default_factory=list)
     version: int = 1
     rounds: int = 0
     made: int = 0
@@ -88,7 +89,11 @@ class Loop:
             reports.append(self._report(fault))
         if self.random.random() < 0.5:
             reports.append(self._nit())
-        self.ledger.add(LookTaken(version=self.version, number=self.rounds, by="reviewer", reports=tuple(reports)))
+        self._add(LookTaken(version=self.version, number=self.rounds, by="reviewer", reports=tuple(reports)))
+
+    def _add(self, moment: Moment) -> None:
+        self.moments.append(moment)
+        self.ledger.add(moment)
 
     def _report(self, fault: Fault) -> FoundReport:
         line = self.files[fault.path].index(fault.text) + 1
@@ -132,7 +137,7 @@ class Loop:
     def _write(self, before: dict[str, list[str]]) -> None:
         self.version += 1
         patch = "\n".join(patch_lines(before, self.files))
-        self.ledger.add(WorkChange(version=self.version, turn=f"T{self.version}", by="dev", patch=patch))
+        self._add(WorkChange(version=self.version, turn=f"T{self.version}", by="dev", patch=patch))
 
     def lost(self) -> list[Fault]:
         """The reported faults that are still there although the ledger has no open finding about them."""
