@@ -100,12 +100,12 @@ def _folded(record: SharedRecord, events: list[Recorded]) -> Session | None:
     except Exception:
         if _is_complete(record, events):
             raise
-        return None  # a cut event may lack what the rules need; the list of events is still there
+        return None  # a cut event that cannot be read may be one that others need; the list is still there
 
 
 def _is_complete(record: SharedRecord, events: list[Recorded]) -> bool:
-    """True if no event is cut or missing, so that nothing excuses what fails."""
-    return len(events) == len(record.events) and not any(event.cut for event in record.events)
+    """True if every event can be read, so that nothing excuses what fails."""
+    return len(events) == len(record.events)
 
 
 def _row(recorded: Recorded | None, version: int, topic: str, record: SharedRecord) -> dict[str, Any]:
