@@ -260,11 +260,14 @@ class _Listed(Value):
     model: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\S([^\x00-\x1f\x7f]*\S)?$")] | None = None
     conversation: Literal["role", "agent"] = "role"
     network: Network | None = None
+    services: bool | None = None
     settings: dict[str, Any] = Field(default_factory=dict)  # parsed by the adapter
 
     def own_settings(self) -> dict[str, Any]:
-        """The settings of the adapter, which say themselves what the program may reach, or leave it to the agent."""
-        return self.settings if self.network is None else {"network": self.network, **self.settings}
+        """The settings of the adapter, which say themselves what the program may reach and whether services run beside
+        it, or leave it to the agent."""
+        beside = {"network": self.network, "services": self.services}
+        return {**{name: value for name, value in beside.items() if value is not None}, **self.settings}
 
 
 class _Written(_TeamSettings):

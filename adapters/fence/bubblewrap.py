@@ -4,6 +4,7 @@ import errno
 import importlib.util
 import marshal
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -49,12 +50,24 @@ class Bubblewrap:
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
-        return ("sockets",) if self.grant.network == "all" and landlock_version() < SCOPING else ()
+        open_wide: tuple[Gap, ...] = ("network",) if self._open and self.grant.network != "all" else ()
+        return (*open_wide, "sockets") if not self._alone and landlock_version() < SCOPING else open_wide
+
+    @property
+    def _open(self) -> bool:
+        """Whether it needs the machine's loopback, and so gets its network."""
+        return self.grant.loopback == "machine"
+
+    @property
+    def _alone(self) -> bool:
+        """Whether it has a network without the machine's addresses."""
+        shares = self.grant.loopback not in (None, "machine")
+        return shares or (self.grant.network != "all" and not self._open)
 
     def confine(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Confined:
         self._check(argv, env)
-        alone, allowed = self.grant.network != "all", self._allowed
-        network = ["--unshare-net"] if alone else []
+        alone, allowed, joins = self._alone, self._allowed, self._joins
+        network = ["--unshare-net"] if alone and not joins else []
         feeds, calls = ([], []) if allowed else ([_variables(env)], ["--args", FEED])
         if refused := filter_program():
             feeds, calls = [*feeds, refused], [*calls, "--seccomp", FEED]
@@ -62,14 +75,20 @@ class Bubblewrap:
         if allowed:
             feeds, calls = [_starter(), *feeds, packed(env)], ["--ro-bind-data", FEED, _STARTER[-1], *calls]
             starter = [*_STARTER, DOOR, FEED, ",".join(map(str, allowed.doors)), *argv]
-        command = (_program(), *_own(), *network, *calls, *mounts, "--chdir", str(cwd), "--", *starter)
+        user = _plain_user() if self.grant.plain_user else ()
+        command = (_program(), *_own(), *user, *network, *calls, *mounts, "--chdir", str(cwd), "--", *starter)
         # The machine's network includes its abstract sockets; Landlock makes those inaccessible.
         rules = "" if alone or landlock_version() < SCOPING else SCOPED
-        return Confined(command, rules, tuple(feeds), carries=True, allowed=allowed)
+        return Confined(command, rules, tuple(feeds), carries=True, allowed=allowed, joins=joins)
 
     @property
     def _allowed(self) -> "Allowed | None":
-        return None if isinstance(self.grant.network, str) else self.grant.network
+        return None if isinstance(self.grant.network, str) or self._open else self.grant.network
+
+    @property
+    def _joins(self) -> tuple[int, ...]:
+        loopback = self.grant.loopback
+        return () if loopback is None or isinstance(loopback, str) else loopback.files
 
     def refusal(self, exit_code: int | None, stderr: str) -> str | None:
         match = _NEVER_BEGAN.search(stderr) if exit_code == 1 else None
@@ -157,6 +176,17 @@ def _own() -> tuple[str, ...]:
     containers, they stay open."""
     closed = (*_OWN, *_NO_NAMESPACES)
     return closed if shutil.which("bwrap") is not None and _works(*closed) else _OWN
+
+
+def _plain_user() -> tuple[str, ...]:
+    """What makes root another user inside, who is in the system's table; nothing where that is not possible."""
+    if os.geteuid() != 0 or _NO_NAMESPACES[0] not in _own():
+        return ()
+    try:
+        nobody = pwd.getpwnam("nobody")
+    except KeyError:
+        return ()
+    return ("--uid", str(nobody.pw_uid), "--gid", str(nobody.pw_gid))
 
 
 def _works(*options: str) -> bool:

@@ -27,7 +27,8 @@ class Refusing:
     gaps: tuple[Gap, ...] = ()
 
     def confine(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Confined:
-        raise ValueError(Sentence("list_not_enforced"))
+        listed = not isinstance(self.grant.network, str)
+        raise ValueError(Sentence("list_not_enforced" if listed else "services_not_fenced"))
 
     def refusal(self, exit_code: int | None, stderr: str) -> str | None:
         return None
@@ -73,11 +74,16 @@ def choose(sandbox: Sandbox) -> Callable[[Grant], Fence]:
     if level == "none" and sandbox == "required":
         raise NoFence
     fences: dict[Level, Callable[[Grant], Fence]] = {"bwrap": Bubblewrap, "landlock": Landlock, "none": Unfenced}
-    if sandbox == "required" and level == "landlock":
-        return _landlock_without_lists
+    if sandbox == "required":
+        return _landlock_in_full if level == "landlock" else _bubblewrap_in_full
     return fences[level]
 
 
-def _landlock_without_lists(grant: Grant) -> Fence:
-    """The fence where a list of hosts must be enforced, which Landlock cannot do."""
-    return Landlock(grant) if isinstance(grant.network, str) else Refusing(grant)
+def _landlock_in_full(grant: Grant) -> Fence:
+    """The fence where a list of hosts must be enforced, and a loopback of its own: Landlock can do neither."""
+    return Landlock(grant) if isinstance(grant.network, str) and grant.loopback is None else Refusing(grant)
+
+
+def _bubblewrap_in_full(grant: Grant) -> Fence:
+    """The fence where services must be on a loopback of their own."""
+    return Bubblewrap(grant) if grant.loopback != "machine" else Refusing(grant, level="bwrap")

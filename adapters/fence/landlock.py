@@ -113,10 +113,10 @@ class Landlock:
         gaps: list[Gap] = ["metadata"]
         if any(inside(path.absolute(), (*SYSTEM, *_absolute(self.grant.granted))) for path in self.grant.hidden):
             gaps.append("hidden_files")
-        if self.grant.network == "none":
+        if self.grant.network == "none" and self.grant.loopback is None:
             gaps.append("udp" if landlock_version() >= _CONNECTING else "network")
         elif self.grant.network != "all":
-            gaps.append("network")  # the kernel can refuse ports, but not hosts
+            gaps.append("network")  # the kernel can refuse ports, such as those of services, but not hosts
         return (*gaps, "sockets", "shared_memory", "processes", "survivors")
 
     def confine(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Confined:
@@ -124,7 +124,8 @@ class Landlock:
         rules = {
             "read": [str(path) for path in readable],
             "write": [str(path) for path in (*_absolute(self.grant.writable), *_WRITABLE)],
-            "connect": self.grant.network != "none",
+            "connect": self.grant.network != "none" or (self.grant.loopback is not None and not self.grant.ports),
+            "ports": self.grant.ports,
             "scoped": landlock_version() >= SCOPING,
             "calls": filter_program().hex(),
         }

@@ -10,6 +10,7 @@ from adapters.fence.folders import inside
 
 if TYPE_CHECKING:  # short commands load this module, but nothing of what a list of hosts needs
     from adapters.fence.network.allow_list import Allowed
+    from adapters.fence.network.loopback import Loopback
     from domain.values.network import RefusedHost
 
 Level = Literal["bwrap", "landlock", "none"]
@@ -29,7 +30,9 @@ class Grant:
 
     `writable`: folders that it may change, including the workspace and its private home. `readable`: more folders that
     it may read. `hidden`: folders that must not exist inside, even below a readable one, unless granted here. `linked`:
-    folders that it sees, read-only, at a second place; only bubblewrap can do that.
+    folders that it sees, read-only, at a second place; only bubblewrap can do that. `loopback`: the network that it
+    shares with the services of its workspace, or `machine` where that is the machine's own, on which these are at
+    `ports`. `plain_user`: it does not run as root, as far as it can see; databases refuse that.
     """
 
     writable: tuple[Path, ...] = ()
@@ -37,6 +40,9 @@ class Grant:
     hidden: tuple[Path, ...] = ()
     linked: tuple[tuple[Path, Path], ...] = ()
     network: "Literal['all', 'none'] | Allowed" = "none"
+    loopback: "Loopback | Literal['machine'] | None" = None
+    ports: tuple[int, ...] = ()
+    plain_user: bool = False
 
     @property
     def refused(self) -> "tuple[RefusedHost, ...]":
@@ -69,13 +75,15 @@ class Confined:
     `feeds`: what the command reads from open files; their numbers replace each `FEED` in its arguments, in order.
     `carries`: whether the feeds hold the program's environment. The command itself begins outside the fence, and then
     starts without it: the loader would obey an `LD_PRELOAD` that is meant for the inside. `allowed`: the hosts that the
-    proxy connects it to; the number of its door replaces `DOOR`."""
+    proxy connects it to; the number of its door replaces `DOOR`. `joins`: the open files of the network that it joins
+    first."""
 
     argv: tuple[str, ...]
     rules: str = ""
     feeds: tuple[bytes, ...] = ()
     carries: bool = False
     allowed: "Allowed | None" = None
+    joins: tuple[int, ...] = ()
 
 
 def packed(env: Mapping[str, str]) -> bytes:

@@ -1,10 +1,12 @@
-"""Apply limits and fence, then become the program: `launch.py REPORT LIMITS VARIABLES FENCE PROGRAM [ARGUMENT …]`.
+"""Apply limits and fence, then become the program:
+`launch.py REPORT LIMITS VARIABLES FENCE NETWORK PROGRAM [ARGUMENT …]`.
 
 Runs as a separate script (`python -I -S`), so that it starts fast and imports nothing from its own folder. `REPORT` is
 a pipe that closes when the program begins, and otherwise says why it did not: an error number, or a text. `FENCE` are
 the Landlock rules, or empty (`adapters/fence/landlock.py` writes them). Every import here slows down every command:
 `json`, and `signal` with its enumerations, would double the time. `VARIABLES` is the number of an open file with the
 program's environment: this script begins outside the fence and without any variable that is meant for the inside.
+`NETWORK` are the numbers of the open files of a network that the program joins, or empty.
 """
 
 import marshal
@@ -16,7 +18,7 @@ _UNTIL_KILLED = 5
 """Seconds of CPU time between the signal that can be caught and the one that cannot."""
 
 
-def become(report: int, limits: str, fence: str, argv: list[str], env: dict[bytes, bytes]) -> None:
+def become(report: int, limits: str, fence: str, network: str, argv: list[str], env: dict[bytes, bytes]) -> None:
     """Never returns: the program starts, or the reason is reported."""
     os.set_inheritable(report, False)
     import _signal  # type: ignore[import-not-found]
@@ -24,6 +26,8 @@ def become(report: int, limits: str, fence: str, argv: list[str], env: dict[byte
     for number in (_signal.SIGPIPE, _signal.SIGXFSZ):  # Python ignores these signals, and ignored signals stay ignored
         _signal.signal(number, _signal.SIG_DFL)
     try:
+        if network:
+            join(*(int(number) for number in network.split(",")))
         for name, value in (limit.split("=") for limit in limits.split(",") if limit):
             _hold(name, int(value))
         if fence:
@@ -46,6 +50,17 @@ def _hold(name: str, value: int) -> None:
 
 def _least(value: int, before: int) -> int:
     return value if before == resource.RLIM_INFINITY else min(value, before)
+
+
+def join(users: int, network: int) -> None:
+    """Enter the network that these open files are, first its users, who may do that. Raises OSError."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    for number, kind in ((users, 0x10000000), (network, 0x40000000)):
+        if libc.setns(number, kind) < 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        os.close(number)
 
 
 def restrict(rules: str) -> None:
@@ -80,6 +95,8 @@ def restrict(rules: str) -> None:
             allowed = rights if os.path.isdir(path) else rights & file_only  # noqa: PTH112
             call(445, ruleset, 1, struct.pack("=Qi", allowed, place), 0)
             os.close(place)
+    for port in wanted.get("ports", ()) if network else ():
+        call(445, ruleset, 2, struct.pack("=QQ", network, port), 0)
     _prctl(38, 1)  # no new privileges, which Landlock requires
     call(446, ruleset, 0)
     os.close(ruleset)
@@ -138,4 +155,4 @@ def variables(number: int) -> dict[bytes, bytes]:
 
 
 if __name__ == "__main__":
-    become(int(sys.argv[1]), sys.argv[2], sys.argv[4], sys.argv[5:], variables(int(sys.argv[3])))
+    become(int(sys.argv[1]), sys.argv[2], sys.argv[4], sys.argv[5], sys.argv[6:], variables(int(sys.argv[3])))

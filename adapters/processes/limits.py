@@ -42,10 +42,13 @@ class SystemLimits:
 NO_LIMITS: Final = SystemLimits()
 
 
-def launched(argv: Sequence[str], *, limits: SystemLimits, env: int, fence: str, report: int) -> list[str]:
+def launched(
+    argv: Sequence[str], *, limits: SystemLimits, env: int, fence: str, report: int, joins: Sequence[int] = ()
+) -> list[str]:
     """The command that becomes `argv` under these limits and rules, with the environment that it reads from the file
-    `env`; it reports on `report` why it could not."""
-    return [sys.executable, "-I", "-S", _LAUNCHER, str(report), limits.spelled(), str(env), fence, *argv]
+    `env`, in the network of the open files `joins`; it reports on `report` why it could not."""
+    network = ",".join(map(str, joins))
+    return [sys.executable, "-I", "-S", _LAUNCHER, str(report), limits.spelled(), str(env), fence, network, *argv]
 
 
 def refusal(report: int) -> OSError | ValueError | None:

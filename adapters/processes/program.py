@@ -101,7 +101,7 @@ class Child:
                 await asyncio.wait({self._gone}, timeout=grace_seconds)
         finally:
             self._signal(signal.SIGKILL)
-            await _regardless(self._loop.run_in_executor(None, self._bury))
+            await regardless(self._loop.run_in_executor(None, self._bury))
 
     def refusal(self) -> OSError | ValueError | None:
         """Why it never began, if so; call it after its end."""
@@ -172,7 +172,7 @@ class Child:
             leaders.discard(self._popen.pid)
 
 
-async def _regardless(work: asyncio.Future[None]) -> None:
+async def regardless(work: asyncio.Future[None]) -> None:
     """Wait for the work, however often we are cancelled meanwhile; then propagate the cancellation."""
     cancelled: asyncio.CancelledError | None = None
     while not work.done():

@@ -75,12 +75,13 @@ def start(
             command = [str(door.inner.fileno()) if word == DOOR else word for word in command]
         begins_with = outer if confined.carries else inner
         by_thread = confined.rules == SCOPED and limits == NO_LIMITS and can_scope()
-        if limits != NO_LIMITS or (confined.rules and not by_thread):
+        if limits != NO_LIMITS or confined.joins or (confined.rules and not by_thread):
             # The launcher begins outside the fence, too: what is meant for the program comes to it in a file.
             report, end = _pipe(stack)
             variables = _fed(stack, packed(begins_with))
-            command = launched(command, limits=limits, env=variables, fence=confined.rules, report=end)
-            feeds, begins_with = [*feeds, variables, end], outer
+            rules, joins = confined.rules, confined.joins
+            command = launched(command, limits=limits, env=variables, fence=rules, report=end, joins=joins)
+            feeds, begins_with = [*feeds, variables, end, *joins], outer
         stack.enter_context(spawning)
 
         def begin() -> subprocess.Popen[bytes]:

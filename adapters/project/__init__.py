@@ -6,7 +6,6 @@ outside of a workspace.
 
 import hashlib
 import os
-import re
 import tempfile
 import tomllib
 from collections.abc import Mapping
@@ -15,14 +14,17 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 import orjson
-from pydantic import Field, PrivateAttr, ValidationError
+from pydantic import Field, PrivateAttr, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from adapters.files import Unfit, content, private_folder
 from adapters.project.defaults import Command, Defaults, Plain, TomlTable
+from adapters.project.places import place_of
+from adapters.project.service_tables import Name, Ports, Services
 from adapters.project.trusted_files import digests_of, texts_of_team
 from adapters.project.wrong_values import problem_of
 from domain.delivery.validation import MOST_REPEATS, REPEAT_SECONDS, REPEATS
+from domain.session.services import Service
 from domain.session.validation import ValidationStep, commands
 from domain.session.workspace import EVERYTHING, PathScope
 from domain.values.base import HansardError
@@ -40,9 +42,6 @@ class BadProject(HansardError):
         self.places = dict(places)
 
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-
-
 class WorkspaceSetup(TomlTable):
     """How a new workspace is prepared."""
 
@@ -51,7 +50,15 @@ class WorkspaceSetup(TomlTable):
     link: tuple[Plain, ...] = ()
     env: dict[Name, str] = {}
     network: CommandNetwork = "all"
+    ports: Ports = ()
     filters: bool = False
+
+    @model_validator(mode="after")
+    def _named_once(self) -> Self:
+        twice = [name for name in self.ports if name in self.env or self.ports.count(name) > 1]
+        if twice:
+            raise ValueError(Sentence("port_variable_twice", given=twice[0]))
+        return self
 
 
 class Validation(TomlTable):
@@ -73,6 +80,7 @@ class Project(TomlTable):
     validation: Validation = Validation()
     delivery: Defaults = Defaults()
     scope: PathScope = EVERYTHING
+    service: Services = ()
     _team: str = PrivateAttr(default="")
     _files: dict[str, str] = PrivateAttr(default_factory=dict)
 
@@ -84,7 +92,9 @@ class Project(TomlTable):
     def with_files(self, checkout: Path) -> Self:
         """The same with the digests of these files. Blocks."""
         team = self.team_file(checkout)
-        commands = [word for step in self.setup_steps() for word in (step.command, *step.argv)]
+        beside = (step for each in self.services() for step in (each.command, each.ready) if step is not None)
+        steps = [*self.setup_steps(), *beside]
+        commands = [word for step in steps for word in (step.command, *step.argv)]
         copy = self.model_copy()
         copy._team = self._team
         copy._files = digests_of(checkout, [*commands, *(texts_of_team(team) if team else ())])
@@ -121,7 +131,9 @@ class Project(TomlTable):
         ignored = {name: paths for name, paths in ignored.items() if paths}
         files = {"files": dict(self._files)} if self._files else {}
         clean_room = {} if self.validation.clean_room else {"clean_room": "off"}
-        return {**risky, **reach, **ignored, **files, **filters, **clean_room}
+        services = {"services": [each.model_dump() for each in self.service]} if self.service else {}
+        ports = {"ports": self.workspace.ports} if self.workspace.ports else {}
+        return {**risky, **reach, **ignored, **files, **filters, **clean_room, **services, **ports}
 
     @property
     def _limits_setup(self) -> bool:
@@ -139,8 +151,9 @@ class Project(TomlTable):
         return self.model_copy(
             update={
                 "workspace": self.workspace.model_copy(
-                    update={"setup": (), "env": {}, "filters": False, "copy_paths": (), "link": ()}
+                    update={"setup": (), "env": {}, "filters": False, "copy_paths": (), "link": (), "ports": ()}
                 ),
+                "service": (),
                 "validation": self.validation.model_copy(update={"network": "none", "clean_room": True}),
                 "delivery": self.delivery.model_copy(update={"team": None}),
             }
@@ -155,6 +168,10 @@ class Project(TomlTable):
 
     def setup_steps(self) -> tuple[ValidationStep, ...]:
         return _steps(self.workspace.setup)
+
+    def services(self) -> tuple[Service, ...]:
+        """The services as a session records them."""
+        return tuple(table.service() for table in self.service)
 
     def validation_steps(self) -> tuple[ValidationStep, ...]:
         return _steps(self.delivery.commands or self.validation.commands)
@@ -180,7 +197,9 @@ def _check_inside(setup: WorkspaceSetup, checkout: Path, text: str) -> None:
     for key, paths in (("copy", setup.copy_paths), ("link", setup.link)):
         outside = [path for path in paths if not (checkout / path).resolve().is_relative_to(top)]
         if outside:
-            raise BadProject({_place(text, ("workspace", key)): Sentence("copy_leads_outside", path=outside[0])})
+            raise BadProject(
+                {place_of(text, ("workspace", key), NAME): Sentence("copy_leads_outside", path=outside[0])}
+            )
 
 
 def parse(text: str) -> Project:
@@ -197,44 +216,12 @@ def parse(text: str) -> Project:
         raise BadProject({NAME: str(error)}) from None
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)[:5]
-        raise BadProject({_place(text, problem["loc"]): _sentence(problem) for problem in problems}) from None
+        raise BadProject({place_of(text, problem["loc"], NAME): _sentence(problem) for problem in problems}) from None
 
 
 def _steps(entries: tuple[Command, ...]) -> tuple[ValidationStep, ...]:
     """The commands, split like a shell would. Raises `Invalid`."""
     return commands(validation_commands=entries) if entries else ()
-
-
-def _place(text: str, loc: tuple[int | str, ...]) -> str:
-    """`hansard.toml:7 [workspace] setup`: file, line, table and key."""
-    table, key = str(loc[0]) if loc else "", str(loc[1]) if len(loc) > 1 else ""
-    line = _line(text, table, key)
-    name = ".".join(part for part in loc[1:] if isinstance(part, str))
-    return " ".join(part for part in (f"{NAME}:{line}" if line else NAME, f"[{table}]" if table else "", name) if part)
-
-
-def _line(text: str, table: str, key: str) -> int | None:
-    """The line of the key, found by searching: the parser keeps no positions."""
-    current = ""
-    for number, line in enumerate(text.splitlines(), start=1):
-        if header := re.match(r"\s*\[([\w.\"-]+)\]", line):
-            current = header[1]
-            if current == table and not key:
-                return number
-        elif any(_assigns(line, name) for name in _spellings(current, table, key)):
-            return number
-    return None
-
-
-def _spellings(current: str, table: str, key: str) -> tuple[str, ...]:
-    """The spellings of the key in a line of the current table."""
-    if current:
-        return (key,) if key and current == table else ()
-    return (table, f"{table}.{key}") if key else (table,)
-
-
-def _assigns(line: str, key: str) -> bool:
-    return re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]", line) is not None
 
 
 def _sentence(problem: ErrorDetails) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from adapters.files import beginning
+from adapters.project.found_services import proposed_services
 from adapters.project.found_tests import Tests, tests_of
 from adapters.project.python_project import python_needs, script_needs
 from adapters.project.tables import json_object
@@ -28,6 +29,7 @@ class Discovery:
     link: list[str] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
     commands: list[str] = field(default_factory=list)
+    services: list[str] = field(default_factory=list)
     tests: int = 0
     test_files: int = 0
 
@@ -49,6 +51,7 @@ def discover(checkout: Path) -> Discovery:
     needs = Discovery(tests=sum(each.tests for each in tests), test_files=sum(len(each.files) for each in tests))
     for look in (_python, _node, _go, _cargo, _java, _make, _scripts):
         look(checkout, needs, tests)
+    needs.services += proposed_services(checkout)
     if (checkout / ".env").is_file():
         needs.copy.append(".env")
     return needs
@@ -66,6 +69,8 @@ def project_file(needs: Discovery, *, team: bool = False) -> str:
     lines += ["", "[validation]", *(_toml_list("commands", needs.commands, "what has to pass") or ["commands = []"])]
     if team:
         lines += ["", "[delivery]", 'team = "team.toml"']
+    if needs.services:
+        lines += ["", *needs.services]
     return "\n".join(lines) + "\n"
 
 

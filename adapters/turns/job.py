@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from adapters.agents.port import Turn
 from adapters.agents.prompts import catalogue as prompts
 from adapters.fence.network.refusals import Refusals
+from adapters.services.site import Site
 from adapters.store.port import Store
 from adapters.store.turns import Lease
 from domain.delivery.state import Delivery
@@ -58,6 +59,8 @@ class Job:
     """What the agent is asked, if that is already known."""
     refusals: Refusals = field(default_factory=Refusals, compare=False)
     """The hosts that its commands wanted to reach and may not."""
+    site: Site | None = None
+    """What its agent shares with the services of the workspace."""
 
     @property
     def deadline(self) -> int | None:

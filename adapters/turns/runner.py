@@ -172,8 +172,10 @@ class TurnRunner:
             case "package":
                 return await publish(job, self._workspaces, self._fencing.around, self._commands.check_merged)
             case _:
-                failure = await self._commands.ready(job)
-                return await self._asking.ask(job) if failure is None else failed(job, failure, seconds=0.0)
+                async with self._commands.ready(job, services=self._asking.wants_services(job)) as (failure, prepared):
+                    if failure is not None:
+                        return failed(job, failure, seconds=0.0)
+                    return await self._asking.ask(prepared)
 
     def prepared(self, job: Job) -> Prepared:
         """Everything that an agent needs that is asked elsewhere. Raises HansardError if it cannot be asked."""

@@ -89,6 +89,8 @@ def preparation_of(project: Project) -> Preparation:
         env=workspace.env,
         network=project.validation.network,
         setup_network=workspace.network,
+        services=project.services(),
+        ports=workspace.ports,
         filters=workspace.filters,
         clean_room=project.validation.clean_room,
         repeat=project.validation.repeat,

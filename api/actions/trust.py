@@ -18,6 +18,7 @@ from api.actions.declaration import action
 from api.actions.projects import read_project, root_of, trust_of, within_roots
 from api.actions.rights import may_name_workspace
 from api.node.settings import Settings
+from domain.session.services import Service
 from domain.values.base import Invalid, Refused
 from domain.values.network import CommandNetwork, Network
 from domain.values.sentences import Sentence, sentence_of
@@ -44,6 +45,17 @@ class TeamMemberSettings(View):
     argv: tuple[str, ...] = Field(description="empty for an agent that is no program here")
     home: str | None = Field(description="`user`: it has your home folder, with its logins")
     network: Network | None
+    services: bool = Field(default=False, description="whether the services of the repository run beside it")
+
+
+class TrustedService(View):
+    """A program that runs beside the commands of the workspace."""
+
+    name: str
+    command: str
+    ready: str | None = Field(description="the command that succeeds once the service can be used")
+    env: dict[str, str]
+    seconds: float = Field(description="how long it may take to be ready")
 
 
 class TrustedSettings(View):
@@ -55,6 +67,8 @@ class TrustedSettings(View):
     env: dict[str, str]
     network: CommandNetwork = Field(description="of the validation")
     setup_network: CommandNetwork = Field(description="of the set-up")
+    services: tuple[TrustedService, ...] = Field(description="programs that run beside set-up and validation")
+    ports: tuple[str, ...] = Field(description="variables that hold numbers of ports")
     filters: bool = Field(description="whether the person's git filters run, so that agents see what a checkout shows")
     clean_room: bool = Field(description="whether a validation has to pass in a fresh checkout, too")
     copy_paths: tuple[str, ...] = Field(alias="copy", description="ignored files that agents get a copy of")
@@ -119,6 +133,8 @@ def _settings_of(project: Project, root: Path, *, trusted: bool) -> TrustedSetti
         env=dict(workspace.env),
         network=project.validation.network,
         setup_network=workspace.network,
+        services=tuple(map(_service, project.services())),
+        ports=workspace.ports,
         filters=workspace.filters,
         clean_room=project.validation.clean_room,
         copy_paths=workspace.copy_paths,
@@ -129,6 +145,16 @@ def _settings_of(project: Project, root: Path, *, trusted: bool) -> TrustedSetti
         sandbox=team.sandbox if team else None,
         notify=(team.notify.command or ()) if team and team.notify else (),
         trusted=trusted,
+    )
+
+
+def _service(service: Service) -> TrustedService:
+    return TrustedService(
+        name=service.name,
+        command=service.command.command,
+        ready=service.ready.command if service.ready else None,
+        env=service.env,
+        seconds=service.seconds,
     )
 
 
@@ -151,4 +177,5 @@ def _member(member: Member) -> TeamMemberSettings:
         argv=settings.argv,
         home=settings.home,
         network=settings.network,
+        services=settings.services,
     )

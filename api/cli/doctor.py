@@ -21,6 +21,7 @@ from api.cli.forge_health import check_forge
 from api.cli.health import Finding, check_team, histories, refused
 from api.cli.labels import recorded, sentence
 from api.cli.options import TEAM, Where
+from api.cli.service_health import check_services
 from api.cli.terminal import paint, put, put_json, visible
 from domain.values.base import HansardError
 
@@ -104,6 +105,7 @@ def _examine(settings: "Settings") -> Iterator[Finding]:
         yield record(settings.database, settings.views_path)
     yield check_forge(settings)
     yield from check_team(settings)
+    yield from check_services(settings.sandbox or "auto")
     yield from refused(settings)
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -76,6 +77,7 @@ def _to_trust(shown: dict[str, Any]) -> list[str]:
         lines.append(sentence("network of set-up: {hosts}", hosts=_hosts(shown["setupNetwork"])))
     if shown["network"] != "none":
         lines.append(sentence("network of validation: {hosts}", hosts=_hosts(shown["network"])))
+    lines += list(_services(shown))
     lines += [sentence("copy: agents get {path}", path=path) for path in shown["copy"]]
     lines += [sentence("link: agents see {path}", path=path) for path in shown["link"]]
     if not shown["cleanRoom"]:
@@ -84,6 +86,18 @@ def _to_trust(shown: dict[str, Any]) -> list[str]:
         lines.append(sentence("filters: those of your git run, fenced, on the files of the repository"))
     lines += [sentence("runs {path} ({digest})", path=path, digest=each[:12]) for path, each in shown["files"].items()]
     return lines + _team_to_trust(shown)
+
+
+def _services(shown: dict[str, Any]) -> Iterator[str]:
+    """The programs that run beside the commands, and the variables with their ports."""
+    for service in shown["services"]:
+        yield sentence("service {name}: {command}", name=service["name"], command=service["command"])
+        if service["ready"]:
+            yield sentence("service {name} is ready after: {command}", name=service["name"], command=service["ready"])
+        for name, value in service["env"].items():
+            yield sentence("env of service {service}: {name}={value}", service=service["name"], name=name, value=value)
+    if shown["ports"]:
+        yield sentence("ports: {names}", names=", ".join(shown["ports"]))
 
 
 def _team_to_trust(shown: dict[str, Any]) -> list[str]:
@@ -98,7 +112,8 @@ def _team_to_trust(shown: dict[str, Any]) -> list[str]:
         if agent["argv"]:
             home = sentence("your home folder") if agent["home"] == "user" else sentence("a home of its own")
             network = sentence("network: {hosts}", hosts=_hosts(agent["network"]))
-            how = f"{shlex.join(agent['argv'])} ({home}; {network})"
+            more = f"; {sentence('with the services')}" if agent["services"] else ""
+            how = f"{shlex.join(agent['argv'])} ({home}; {network}{more})"
         lines.append(sentence("agent {name}: {how}", name=agent["name"], how=how))
     return lines
 

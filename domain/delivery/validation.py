@@ -14,7 +14,8 @@ from pydantic import Field
 from domain.checks.test_counts import RunnerCount
 from domain.checks.weakening import Weakening, weakening_sentence
 from domain.session.attempts import Failure
-from domain.session.validation import Flake, SetupCommand, Stage, Validated, ValidationStep
+from domain.session.services import Service
+from domain.session.validation import DID_NOT_EXIT, Flake, SetupCommand, Stage, Validated, ValidationStep
 from domain.values.base import Value, absent
 from domain.values.network import CommandNetwork
 from domain.values.sentences import Sentence, with_output
@@ -180,6 +181,10 @@ def _is_true(value: bool) -> bool:
     return value
 
 
+def _is_empty(value: tuple[object, ...]) -> bool:
+    return not value
+
+
 def _as_usual(value: int) -> bool:
     return value == REPEATS
 
@@ -198,6 +203,12 @@ class Preparation(Value):
     network: CommandNetwork = Field(default="none", description="the network access of the validation")
     setup_network: CommandNetwork = Field(
         default="all", exclude_if=_is_all, description="the network access of the set-up"
+    )
+    services: tuple[Service, ...] = Field(
+        default=(), exclude_if=_is_empty, description="programs that run beside the commands, started first"
+    )
+    ports: tuple[str, ...] = Field(
+        default=(), exclude_if=_is_empty, description="variables that hold numbers of ports for these"
     )
     filters: bool = Field(
         default=False,
@@ -221,6 +232,11 @@ class Preparation(Value):
     def needs_work(self) -> bool:
         """True if a new workspace needs any preparation."""
         return bool(self.setup or self.copy_paths or self.link)
+
+    @property
+    def has_own_network(self) -> bool:
+        """True if what runs in the workspace shares a network of its own."""
+        return bool(self.services or self.ports)
 
 
 class BaselineCommand(Value):
@@ -266,8 +282,7 @@ def unready(baseline: Baseline) -> Failure | None:
     """Why the validation would prove nothing, and what to do; None if it can be trusted."""
     for setup in baseline.setup:
         if not setup.passed:
-            sentence = Sentence("setup_command_failed", command=setup.command, number=setup.exit_code)
-            return Failure.of("setup_failed", with_output(sentence, setup.tail))
+            return Failure.of("setup_failed", with_output(_of_setup(setup), setup.tail))
     for command in baseline.commands:
         if not command.startable:
             remedy = command.remedy_sentence or command.remedy
@@ -277,6 +292,19 @@ def unready(baseline: Baseline) -> Failure | None:
         sources = [Sentence("comes_from", what=escape.what, path=escape.path) for escape in baseline.escapes]
         return Failure.of("validation_escapes_workspace", Sentence("validation_escapes", sources=sources))
     return None
+
+
+def _of_setup(setup: SetupCommand) -> Sentence:
+    if not setup.service:
+        return Sentence("setup_command_failed", command=setup.command, number=setup.exit_code)
+    return Sentence("service_failed", state=service_state(setup))
+
+
+def service_state(setup: SetupCommand) -> Sentence:
+    """Says why a service could not be used: it was not ready in time, or it had ended."""
+    if setup.exit_code == DID_NOT_EXIT:
+        return Sentence("service_not_ready", name=setup.service, command=setup.command, number=round(setup.seconds, 1))
+    return Sentence("service_ended", name=setup.service, command=setup.command, number=setup.exit_code)
 
 
 def not_startable(command: str, detail: str, remedy: str = "") -> Sentence:

@@ -96,9 +96,10 @@ class ValidationStep(Value):
 
 
 class SetupCommand(Value):
-    """The run of a set-up command."""
+    """The run of a set-up command, or the start of a service that did not get ready."""
 
     command: str
+    service: str = Field(default="", exclude_if=lambda name: not name, description="the name of that service")
     exit_code: int = Field(description="-1 if it was stopped")
     passed: bool
     seconds: float = 0.0

@@ -7,8 +7,8 @@ that the same seed always writes the same log.
 import asyncio
 import logging
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -31,7 +31,7 @@ from domain.delivery.validation import Baseline
 from domain.kinds import allowed_actions
 from domain.orchestration.commands import AddRounds, ContinueOrchestration, StartOrchestration
 from domain.orchestration.events import Employee, OrchestrationRequest
-from domain.session.attempts import RetryPolicy
+from domain.session.attempts import Failure, RetryPolicy
 from domain.session.landing import RecordLanding
 from domain.session.state import Session
 from domain.session.turns import RetryTurn
@@ -118,8 +118,10 @@ class SimulatedCommands:
         """Nobody commits to a branch of a simulation."""
         return MergedCheck()
 
-    async def ready(self, job: Job) -> None:
+    @asynccontextmanager
+    async def ready(self, job: Job, *, services: bool = False) -> AsyncIterator[tuple[Failure | None, Job]]:
         """Nothing has to be set up."""
+        yield None, job
 
     async def validate(self, job: Job) -> RecordValidation:
         folder = checkout(job, self.workspaces)

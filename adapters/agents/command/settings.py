@@ -105,6 +105,7 @@ class ProgramSettings(Value):
     home_files: dict[str, str] = Field(default_factory=dict, max_length=100)
     network: Network = "all"
     provider: Annotated[Network, AfterValidator(_hosts_only)] = ()
+    services: bool = False
     readable: Folders = ()
     writable: Folders = ()
     timeout_seconds: Seconds | None = None
@@ -131,7 +132,7 @@ class CommandSettings(ProgramSettings):
     `claude`: the program takes messages on stdin and asks for permission in lines of JSON, as Claude Code does with
     `--permission-prompt-tool stdio`; `codex`: it is Codex's app server, whose protocol covers the answer, usage,
     errors and the conversation. `readable` and `writable` name more files and folders for the program, `provider` the
-    hosts that `"provider"` in `network` stands for.
+    hosts that `"provider"` in `network` stands for; `services`: those of the repository run beside it.
     """
 
     resume_argv: Template | None = None
@@ -186,12 +187,15 @@ class CommandSettings(ProgramSettings):
             grant,
             readable=(*grant.readable, *files, *_expanded(self.readable)),
             writable=(*grant.writable, *own, *_expanded(self.writable)),
-            network=self.reach(),
+            network=self.reach(shared=grant.loopback not in (None, "machine")),
         )
 
-    def reach(self) -> Literal["none", "all"] | Allowed:
+    def reach(self, *, shared: bool = False) -> Literal["none", "all"] | Allowed:
         """What the program may reach. `"provider"` stands for the hosts of its preset and the addresses in its
-        settings, on this machine, too."""
+        settings, on this machine, too. In a network that it has `shared` with services, everything is reached through
+        a proxy."""
+        if shared and self.network == "all":
+            return Allowed(self._addresses(), upstream_of(), everything=True)
         if isinstance(self.network, str):
             return self.network
         own = (*entries(self.provider), *self._addresses()) if PROVIDER in self.network else ()

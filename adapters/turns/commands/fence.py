@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from adapters.fence.choice import Sandbox, choose
-from adapters.fence.port import Fence, Grant
+from adapters.fence.port import Fence, Grant, Level
 from adapters.files import is_empty
 from adapters.workspace import Workspace
 
@@ -24,9 +24,14 @@ class Fencing:
         return self._choose(grant)
 
     @property
+    def level(self) -> Level:
+        """The level of the fences here."""
+        return self._choose(Grant()).level
+
+    @property
     def links(self) -> bool:
         """True if a folder of the checkout can be shown in the workspace, instead of a copy of it."""
-        return self._choose(Grant()).level == "bwrap"
+        return self.level == "bwrap"
 
     def grant(self, workspace: Workspace, folder: Path, link: Iterable[str] = ()) -> Grant:
         """The paths that a program in this folder of the workspace may access: the folder's tree, and the objects of

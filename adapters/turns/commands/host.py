@@ -3,7 +3,8 @@
 
 import asyncio
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -62,8 +63,9 @@ class Commands(Protocol):
         """Run the validation on the work together with what people have committed."""
         ...
 
-    async def ready(self, job: Job) -> Failure | None:
-        """Prepare the folder in which an agent is asked. Returns why that failed, if it did."""
+    def ready(self, job: Job, *, services: bool = False) -> AbstractAsyncContextManager[tuple[Failure | None, Job]]:
+        """Prepare the folder in which an agent is asked, and run the services meanwhile if it wants them. Gives why
+        that failed, if it did, and the job with its surroundings."""
         ...
 
 
@@ -95,6 +97,12 @@ class HostCommands:
     async def baseline(self, job: Job, steps: Sequence[ValidationStep]) -> Baseline:
         """Prepare the workspace, look whether something else would be tested instead, and run each command once."""
         places = self._places(job)
+        try:
+            return await self._baseline(places, steps)
+        finally:
+            await places.close()
+
+    async def _baseline(self, places: CommandPlaces, steps: Sequence[ValidationStep]) -> Baseline:
         ready = await places.ready()
         if not ready.passed:
             return Baseline(setup=ready.setup)
@@ -220,14 +228,22 @@ class HostCommands:
             verdict, weakened=less, coverage=await asyncio.to_thread(verdict.coverage_report.of, workspace, state)
         )
 
-    async def ready(self, job: Job) -> Failure | None:
-        """Prepare the folder in which an agent is asked."""
-        if job.request.access == "none" or not job.preparation.needs_work:
-            return None
-        ready = await self._places(job).ready()
-        if isinstance(job.session, Delivery) and job.session.baseline:
-            return None  # the set-up has succeeded before: the work is what breaks it, and its author can correct that
-        return unready(Baseline(setup=ready.setup))
+    @asynccontextmanager
+    async def ready(self, job: Job, *, services: bool = False) -> AsyncIterator[tuple[Failure | None, Job]]:
+        """Prepare the folder in which an agent is asked, and run the services meanwhile if it wants them."""
+        preparation = job.preparation
+        if job.request.access == "none" or not (preparation.needs_work or preparation.has_own_network):
+            yield None, job
+            return
+        places = replace(self._places(job), serves=services)
+        try:
+            ready = await places.ready()
+            failure = unready(Baseline(setup=ready.setup))
+            if isinstance(job.session, Delivery) and job.session.baseline:
+                failure = None  # that has succeeded before: the work is what breaks it, and its author can correct that
+            yield failure, replace(job, site=places.sites.there(ready.place.folder))
+        finally:
+            await places.close()
 
     async def land(self, job: Job) -> RecordLanding:
         """Merge the result into a branch if its validation passes there."""
@@ -261,6 +277,7 @@ class HostCommands:
     ) -> BaselineCommand:
         """The run of the last of these commands. One that fails is run again: it may be flaky."""
         step = steps[-1]
+        await validation.serve(place)
         finished = await run_step(step, place, self.settings)
         passed, flaky = finished.ended == "exit" and finished.exit_code == 0, False
         hidden, packages = (None, None) if passed else _in_checkout(step, place)

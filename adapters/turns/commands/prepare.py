@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
@@ -16,8 +16,10 @@ from adapters.fence.network.allow_list import Allowed
 from adapters.fence.network.upstream import upstream_of
 from adapters.fence.toolchains import is_linked
 from adapters.files import is_empty
+from adapters.services.site import ServiceRun
 from adapters.turns.commands.fence import Fencing
 from adapters.turns.commands.run import CommandPlace, ValidationSettings, output_of, run_step
+from adapters.turns.commands.services import PlaceServices, Sites, in_site
 from adapters.turns.folder import checkout, pristine, workspace_of
 from adapters.turns.job import Job
 from adapters.workspace import Lasting, Workspace, Workspaces
@@ -61,6 +63,14 @@ class CommandPlaces:
     fencing: Fencing
     settings: ValidationSettings
     observe: Callable[[Activity], None]
+    sites: Sites = field(default_factory=Sites)
+    """The surroundings of the places of this turn."""
+    serves: bool = True
+    """Whether services run beside what comes after the set-up."""
+
+    async def close(self) -> tuple[ServiceRun, ...]:
+        """End the services of all places. Returns those that ran."""
+        return await self.sites.close()
 
     async def ready(self) -> Ready:
         """The job's folder in the recorded state, prepared if it is new."""
@@ -98,6 +108,8 @@ class CommandPlaces:
             await asyncio.to_thread(_new_home, _caches_of(workspace), home)
             yield await self._prepared(folder, workspace, home, lasting=False)
         finally:
+            await self.sites.leave(folder)
+            await asyncio.to_thread(delete, _kept_services(workspace, folder))
             await asyncio.to_thread(workspace.discard, folder)
             await asyncio.to_thread(delete, home)
 
@@ -106,7 +118,7 @@ class CommandPlaces:
         """A fresh checkout of that state for several runs, each of which begins with what the set-up has left. The
         set-up runs once."""
         async with self.fresh(tree, number) as ready:
-            place = RepeatedPlace(ready)
+            place = RepeatedPlace(ready, self._services_of(ready.place, await self.workspace()))
             try:
                 yield place
             finally:
@@ -115,6 +127,11 @@ class CommandPlaces:
     async def set_up_again(self, place: CommandPlace) -> None:
         """Have the set-up run again in the session's folder before it is used next."""
         (await self.workspace()).unready(place.folder)
+
+    async def serve(self, place: CommandPlace) -> None:
+        """Start the services of a place again, if they had to make room for those of another one."""
+        if self.sites.there(place.folder) is not None:
+            await self._services_of(place, await self.workspace()).start()
 
     async def workspace(self) -> Workspace:
         """The session's workspace."""
@@ -145,27 +162,38 @@ class CommandPlaces:
             shown = _link if self.fencing.links else _copy
             await asyncio.to_thread(_copy, workspace, folder, preparation.copy_paths)
             await asyncio.to_thread(shown, workspace, folder, preparation.link)
+        site = await self.sites.at(folder, preparation, fenced=self.fencing.level == "bwrap")
+        granted = self.fencing.grant(workspace, folder, preparation.link)
         place = CommandPlace(
             folder=folder,
             top=top,
             home=home,
-            env=environment(self.job, workspace, top, identity=identity_of()),
+            env={**environment(self.job, workspace, top, identity=identity_of()), **(site.env if site else {})},
             fencing=self.fencing,
-            grant=replace(
-                self.fencing.grant(workspace, folder, preparation.link), network=self._network(preparation.network)
-            ),
+            grant=in_site(site, granted, self._network(preparation.network)),
             observe=self.observe,
             checkout=None if workspace.in_place else workspace.source,
+            limits=self.settings.command_limits,
         )
-        if not preparation.needs_work or workspace.is_ready(folder):
+        is_new = preparation.needs_work and not workspace.is_ready(folder)
+        services = self._services_of(place, workspace)
+        needed = self.serves or (is_new and bool(preparation.setup))
+        if needed and not await services.start(fresh=is_new):
+            return Ready(place, services.failed)
+        if not is_new:
             return Ready(place, ())
-        setup = await self._set_up(
-            replace(place, folder=top, grant=replace(place.grant, network=self._network(preparation.setup_network)))
-        )
+        reach = in_site(site, granted, self._network(preparation.setup_network))
+        setup = await self._set_up(replace(place, folder=top, grant=reach))
+        passed = all(command.passed for command in setup)
+        if passed and preparation.setup and not await services.keep(go_on=self.serves):
+            return Ready(place, (*setup, *services.failed))
         ready = Ready(place, setup)
         if ready.passed and lasting:
             await asyncio.to_thread(workspace.mark_ready, folder)
         return ready
+
+    def _services_of(self, place: CommandPlace, workspace: Workspace) -> PlaceServices:
+        return PlaceServices(self.sites.there(place.folder), place, _kept_services(workspace, place.folder))
 
     def _network(self, named: CommandNetwork) -> Literal["none", "all"] | Allowed:
         """What commands may reach; what they are refused is kept for the turn."""
@@ -202,8 +230,8 @@ class CommandPlaces:
 class RepeatedPlace:
     """A place for commands that is as after its set-up each time."""
 
-    def __init__(self, ready: Ready) -> None:
-        self._ready = ready
+    def __init__(self, ready: Ready, services: PlaceServices) -> None:
+        self._ready, self._services = ready, services
         self._kept = [
             (folder, folder.with_name(f"kept-{folder.name}")) for folder in (ready.place.top, ready.place.home)
         ]
@@ -214,8 +242,13 @@ class RepeatedPlace:
         """True if the set-up passed there."""
         return self._ready.passed
 
-    def renew(self) -> CommandPlace:
-        """Return the place without anything that an earlier run has left. Blocks."""
+    async def renewed(self) -> CommandPlace | None:
+        """Return the place without anything that an earlier run has left; None if its services do not start again."""
+        await self._services.stop()
+        place = await asyncio.to_thread(self._renew)
+        return place if await self._services.start() else None
+
+    def _renew(self) -> CommandPlace:
         for folder, spare in self._kept:
             if not self._used:
                 delete(spare)
@@ -255,6 +288,11 @@ def _caches_of(workspace: Workspace) -> Path:
     of it.
     """
     return workspace.home / "caches"
+
+
+def _kept_services(workspace: Workspace, folder: Path) -> Path:
+    """The folder in which a place keeps what its services have after the set-up."""
+    return workspace.home / f"services-{workspace.tree_of(folder).name}"
 
 
 def _trust(workspace: Workspace, place: CommandPlace) -> None:

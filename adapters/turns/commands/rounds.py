@@ -127,6 +127,8 @@ def _report(verdicts: Sequence[WorkVerdict]) -> str:
         first["runs"] += other["runs"]
         first["flaky"] += other["flaky"]
         first["weakened"] += [each for each in other["weakened"] if each not in first["weakened"]]
+        if services := other.get("services"):
+            first["services"] = [*first.get("services", ()), *services]
         if not other["passed"] and first["passed"]:
             first |= {name: other[name] for name in ("passed", "classification", "summary", "reason")}
     return orjson.dumps(first).decode()

@@ -14,8 +14,9 @@ from adapters.fence.choice import Sandbox
 from adapters.fence.port import Fence, Grant
 from adapters.fence.toolchains import link_into
 from adapters.processes.environment import clean_environment
-from adapters.processes.limits import SystemLimits
+from adapters.processes.limits import NO_LIMITS, SystemLimits
 from adapters.processes.program import Finished, run
+from adapters.services.site import Around
 from adapters.turns.commands.fence import Fencing
 from adapters.turns.commands.limits import reason
 from domain.delivery.validation import Prefixes, is_allowed, last_lines, only, reasons
@@ -63,10 +64,17 @@ class CommandPlace:
     grant: Grant
     observe: Callable[[Activity], None]
     checkout: Path | None = None
+    limits: SystemLimits = NO_LIMITS
 
     def fence(self, *more: Path) -> Fence:
         """The fence; `more` are additional writable folders."""
         return self.fencing.around(replace(self.grant, writable=(*self.grant.writable, self.home, *more)))
+
+    def around(self, top: Path) -> Around:
+        """How services of this place are started, in this folder."""
+        env = clean_environment(_FRESH | dict(self.env), home=self.home)
+        beside = replace(self, grant=replace(self.grant, plain_user=True))
+        return Around(top, env, beside.fence, self.limits)
 
     def also(self, extra: Mapping[str, str]) -> "CommandPlace":
         """The same with further variables."""

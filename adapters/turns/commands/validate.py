@@ -5,7 +5,6 @@ in a fresh checkout, too. A command that fails is run again on fresh copies of t
 which is said, and counts as passed.
 """
 
-import asyncio
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -17,13 +16,14 @@ import orjson
 from adapters.processes.environment import clean_environment
 from adapters.processes.program import Finished
 from adapters.project.escapes import Inspection, inspect
+from adapters.services.site import ServiceRun
 from adapters.turns.commands.clock import BudgetClock
 from adapters.turns.commands.coverage import AwaitedReport, WrittenReport
 from adapters.turns.commands.prepare import CommandPlaces, RepeatedPlace
 from adapters.turns.commands.run import CommandPlace, output_of, own_program, reasons_of, run_of, run_step
 from domain.checks.test_counts import NO_COUNTS, RunnerCount, counts_in, none_ran, some_ran, together
 from domain.checks.weakening import Weakening
-from domain.delivery.validation import Baseline, failed_tests, not_startable, unready
+from domain.delivery.validation import Baseline, failed_tests, not_startable, service_state, unready
 from domain.session.attempts import Failure
 from domain.session.validation import (
     Cause,
@@ -67,6 +67,8 @@ class WorkVerdict:
     coverage: WorkCoverage | None = None
     failure: Failure | None = None
     place: CommandPlace | None = None
+    services: tuple[ServiceRun, ...] = ()
+    """The services that ran beside the commands, with what they said."""
 
     @property
     def passed(self) -> bool:
@@ -95,6 +97,8 @@ class WorkVerdict:
         }
         if self.coverage is not None:
             whole["coverage"] = self.coverage.model_dump(by_alias=True)
+        if self.services:
+            whole["services"] = [service.shown() for service in self.services]
         return orjson.dumps(whole).decode()
 
 
@@ -145,6 +149,14 @@ class WorkValidation:
     async def run(
         self, steps: Sequence[ValidationStep], *, tree: str | None = None, inspected: bool = True
     ) -> WorkVerdict:
+        """The verdict, once its services have ended."""
+        try:
+            verdict = await self._run(steps, tree=tree, inspected=inspected)
+        finally:
+            services = await self._places.close()
+        return replace(verdict, services=services) if services else verdict
+
+    async def _run(self, steps: Sequence[ValidationStep], *, tree: str | None, inspected: bool) -> WorkVerdict:
         """Validate the recorded state, or that of `tree`. If a program cannot be started, that is no verdict on the
         work, unless the program is part of the work. Unless it was `inspected` before whether the commands test
         something other than the workspace, that is looked at first."""
@@ -180,6 +192,10 @@ class WorkValidation:
             return None
         repeated = bool(series.flaky or series.stale)
         return await asyncio.to_thread(report.after, repeated=repeated)
+
+    async def serve(self, place: CommandPlace) -> None:
+        """Start the services of a place again, if they had to make room for those of another one."""
+        await self._places.serve(place)
 
     async def _in_clean_room(
         self, verdict: WorkVerdict, steps: Sequence[ValidationStep], tree: str | None, before: CommandPlace
@@ -246,7 +262,7 @@ class WorkValidation:
         Then it is waited for. A folder without git has no base tree to try."""
         failed = setup[-1]
         if (await self._places.workspace()).in_place is None and not await self._base_can_be_set_up():
-            sentence = Sentence("setup_fails_everywhere", command=failed.command, number=failed.exit_code)
+            sentence = _everywhere(failed)
             return WorkVerdict(failure=Failure.of("setup", with_output(sentence, failed.tail)))
         run = CommandRun(
             stage="custom",
@@ -277,6 +293,7 @@ class WorkValidation:
         clone would not have, and it may be out of date."""
         series = _Series([], [], [], [])
         for number, step in enumerate(steps):
+            await self._places.serve(place)
             finished = await run_step(step, place, self._settings)
             run = run_of(step, finished, self._settings)
             if not run.passed and finished.ended != "not_started":
@@ -338,6 +355,7 @@ class WorkValidation:
 
     async def _fails_each_time(self, step: ValidationStep, place: CommandPlace) -> bool:
         """True if the command fails again and again in the same place."""
+        await self._places.serve(place)
         for _ in range(self._preparation.repeat):
             finished = await self._timed(step, place)
             if finished is None or self._passes(step, finished):
@@ -364,7 +382,10 @@ class WorkValidation:
         runs is over, or if a fresh checkout cannot be made."""
         if not room.passed:
             return None
-        place = self._moved(self._with_base(await asyncio.to_thread(room.renew)), before)
+        renewed = await room.renewed()
+        if renewed is None:
+            return None
+        place = self._moved(self._with_base(renewed), before)
         finished: Finished | None = None
         for step in steps:
             finished = await self._timed(step, place)
@@ -420,6 +441,12 @@ class WorkValidation:
             for name, value in more.items()
         }
         return place.also(moved)
+
+
+def _everywhere(failed: SetupCommand) -> Sentence:
+    if failed.service:
+        return Sentence("service_fails_everywhere", state=service_state(failed))
+    return Sentence("setup_fails_everywhere", command=failed.command, number=failed.exit_code)
 
 
 def _together(first: Sequence[Flake], second: Sequence[Flake]) -> tuple[Flake, ...]:

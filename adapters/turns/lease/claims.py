@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Final
 
 from adapters.processes.sweep import end_orphans
+from adapters.services.claims import end_abandoned
 from adapters.store.errors import StoreError
 from adapters.store.turn_scan import TurnScan
 from adapters.store.turns import Lease, Turns
@@ -91,6 +92,7 @@ class TurnClaims:
             if self._presence.gone(worker):
                 if ended := end_orphans(worker):
                     log.warning("ended %d processes that %s had left behind", ended, worker)
+                end_abandoned()
                 if self._turns.release(worker):
                     self._scan.restart()
                 self._presence.forget(worker)

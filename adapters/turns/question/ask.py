@@ -133,6 +133,11 @@ class Asking:
         member = self._team.member_for(turn.agent, turn.role, session.crew, session.recast)
         return member and member.with_model(session.models.get(member.name))
 
+    def wants_services(self, job: Job) -> bool:
+        """Whether the agent's settings say that the services of the workspace run beside it."""
+        member = self._member_for(job) if job.session.scenario is None else None
+        return member is not None and getattr(member.settings, "services", False) is True
+
     def _model(self, job: Job) -> str | None:
         """The agent's entry in the team file, or what a fork chose; a session's own scenario replaces other agents."""
         if job.session.scenario is not None:
@@ -205,12 +210,14 @@ class Asking:
         if folder is None:
             return {}
         workspace = workspace_of(job, self._workspaces)
-        return environment(job, workspace, workspace.tree_of(folder), identity=identity_of(job.turn.agent))
+        env = environment(job, workspace, workspace.tree_of(folder), identity=identity_of(job.turn.agent))
+        return {**env, **(job.site.env if job.site else {})}
 
     def _grant(self, job: Job, folder: Path | None) -> Grant:
         if folder is None:
             return Grant()
-        return self._fencing.grant(workspace_of(job, self._workspaces), folder, job.preparation.link)
+        grant = self._fencing.grant(workspace_of(job, self._workspaces), folder, job.preparation.link)
+        return grant if job.site is None else job.site.around(grant, services=self.wants_services(job))
 
     def _thread(self, job: Job) -> str | None:
         """The conversation to resume: of the agent in this role, or of the agent in any role, depending on the team

@@ -35,12 +35,26 @@ class _Run(BaseModel):
     stderr: str
 
 
+class _Service(BaseModel):
+    """A service that ran beside the commands."""
+
+    model_config = ConfigDict(strict=True, alias_generator=to_camel)
+
+    name: str
+    command: str
+    ready: bool
+    seconds: float
+    detail: str
+    output: str
+
+
 class _Report(BaseModel):
     model_config = ConfigDict(strict=True)
 
     passed: bool
     summary: str
     runs: tuple[_Run, ...]
+    services: tuple[_Service, ...] = ()
 
 
 def report(content: str) -> dict[str, Any] | None:
@@ -50,12 +64,15 @@ def report(content: str) -> dict[str, Any] | None:
     except ValidationError:
         return None
     runs = parsed.runs[:RUNS]
+    services = parsed.services[:RUNS]
     outputs = [words for run in runs for words in (run.stdout, run.stderr) if words]
+    outputs += [service.output for service in services if service.output]
     share = OUTPUT // max(1, len(outputs))
     return {
         "passed": parsed.passed,
         "summary": cut(parsed.summary, SENTENCE),
         "runs": [_run(run, share) for run in runs],
+        "services": [_service(service, share) for service in services],
         "more": len(parsed.runs) - len(runs),
         "cut": any(len(words) > share for words in outputs),
     }
@@ -67,13 +84,30 @@ def printed(content: str) -> str:
         parsed = _Report.model_validate_json(content)
     except ValidationError:
         return ""
-    return "\n".join(_printed(run) for run in parsed.runs)
+    return "\n".join((*map(_printed, parsed.runs), *map(_printed_service, parsed.services)))
 
 
 def _printed(run: _Run) -> str:
     ended = f"[{run.stage}] exit {run.exit_code} · {run.seconds:.1f} s {run.detail}".rstrip()
     parts = (f"$ {run.command}", run.stdout.rstrip("\n"), run.stderr.rstrip("\n"), ended)
     return "\n".join(part for part in parts if part) + "\n"
+
+
+def _printed_service(service: _Service) -> str:
+    ended = f"[service {service.name}] {service.seconds:.1f} s {service.detail}".rstrip()
+    parts = (f"$ {service.command}", service.output.rstrip("\n"), ended)
+    return "\n".join(part for part in parts if part) + "\n"
+
+
+def _service(service: _Service, share: int) -> dict[str, Any]:
+    return {
+        "name": service.name,
+        "command": cut(service.command, SENTENCE),
+        "ready": service.ready,
+        "seconds": service.seconds,
+        "detail": cut(service.detail, SENTENCE),
+        "output": _end(service.output, share),
+    }
 
 
 def _run(run: _Run, share: int) -> dict[str, Any]:
