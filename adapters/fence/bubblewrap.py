@@ -16,12 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from adapters.fence.folders import SYSTEM, find, inside, programs
+from adapters.fence.inside import proxy_variables
 from adapters.fence.landlock import SCOPED, SCOPING, filter_program, landlock_version
+from adapters.fence.network.loopback import SPARES, can_be_made
 from adapters.fence.port import DOOR, FEED, Confined, Gap, Grant, Level, packed
 from domain.values.sentences import Sentence
 
 if TYPE_CHECKING:
     from adapters.fence.network.allow_list import Allowed
+    from adapters.fence.network.loopback import Loopback
 
 PRIVATE: Final = ("/tmp", "/var/tmp", "/run", "/dev/shm")  # noqa: S108 - inside they are empty folders of its own
 PRIVATE_BYTES: Final = 1 << 30
@@ -67,19 +70,22 @@ class Bubblewrap:
     def confine(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Confined:
         self._check(argv, env)
         alone, allowed, joins = self._alone, self._allowed, self._joins
+        own = _own_network(allowed) if allowed and not joins else None
+        if own is not None and allowed is not None:
+            joins, env = own.files, {**env, **_proxied(own)}
         network = ["--unshare-net"] if alone and not joins else []
-        feeds, calls = ([], []) if allowed else ([_variables(env)], ["--args", FEED])
+        feeds, calls = ([], []) if allowed and not own else ([_variables(env)], ["--args", FEED])
         if refused := filter_program():
             feeds, calls = [*feeds, refused], [*calls, "--seccomp", FEED]
-        starter, mounts = list(argv), self._mounts(argv, env)
-        if allowed:
+        starter, mounts = list(argv), self._mounts(argv, env, starts=bool(allowed and not own))
+        if allowed and not own:
             feeds, calls = [_starter(), *feeds, packed(env)], ["--ro-bind-data", FEED, _STARTER[-1], *calls]
             starter = [*_STARTER, DOOR, FEED, ",".join(map(str, allowed.doors)), *argv]
         user = _plain_user() if self.grant.plain_user else ()
         command = (_program(), *_own(), *user, *network, *calls, *mounts, "--chdir", str(cwd), "--", *starter)
         # The machine's network includes its abstract sockets; Landlock makes those inaccessible.
         rules = "" if alone or landlock_version() < SCOPING else SCOPED
-        return Confined(command, rules, tuple(feeds), carries=True, allowed=allowed, joins=joins)
+        return Confined(command, rules, tuple(feeds), carries=True, allowed=allowed, joins=joins, own=own)
 
     @property
     def _allowed(self) -> "Allowed | None":
@@ -109,7 +115,7 @@ class Bubblewrap:
         if not there:
             raise ValueError(Sentence("hidden_by_fence", path=outside))
 
-    def _mounts(self, argv: Sequence[str], env: Mapping[str, str]) -> Iterator[str]:
+    def _mounts(self, argv: Sequence[str], env: Mapping[str, str], *, starts: bool) -> Iterator[str]:
         """In order: later mounts cover earlier ones, inner folders outer ones."""
         for folder in SYSTEM:
             yield from _system(folder)
@@ -119,15 +125,15 @@ class Bubblewrap:
         for name in PRIVATE:
             yield from ("--size", str(PRIVATE_BYTES), "--tmpfs", name)
         yield from _resolver()
-        layers = self._layers(programs(argv, env, hides=self.grant.hides))
+        layers = self._layers(programs(argv, env, hides=self.grant.hides), starts=starts)
         for path in sorted(layers, key=lambda path: path.parts):
             yield from layers[path]
         yield from ("--remount-ro", "/dev", "--remount-ro", "/")
 
-    def _layers(self, shown: Sequence[Path]) -> dict[Path, tuple[str, ...]]:
-        """The mounts, in order; a grant takes precedence over hiding the same place."""
+    def _layers(self, shown: Sequence[Path], *, starts: bool) -> dict[Path, tuple[str, ...]]:
+        """The mounts, in order; a grant takes precedence over hiding the same place. `starts`: our starter runs."""
         readable, writable = (_absolute(paths) for paths in (self.grant.readable, self.grant.writable))
-        ours = _interpreter() if self._allowed else ()
+        ours = _interpreter() if starts else ()
         layers: dict[Path, tuple[str, ...]] = {
             path: ("--ro-bind-try", str(path), str(path)) for path in (*shown, *ours)
         }
@@ -137,6 +143,22 @@ class Bubblewrap:
         layers |= {path: ("--ro-bind-try", str(path), str(path)) for path in readable}
         layers |= {path: ("--bind", str(path), str(path)) for path in writable}
         return layers | {place: ("--ro-bind-try", str(path), str(place)) for path, place in self.grant.linked}
+
+
+def _own_network(allowed: "Allowed") -> "Loopback | None":
+    """A network for one program, with its proxy's socket; None where bubblewrap has to make it."""
+    if not can_be_made():
+        return None
+    try:
+        return SPARES.taken((0, *allowed.doors))
+    except OSError:
+        return None
+
+
+def _proxied(network: "Loopback") -> dict[str, str]:
+    """The variables by which programs find the proxy."""
+    variables = proxy_variables(network.proxy_port or 0)
+    return {name.decode(): value.decode() for name, value in variables.items()}
 
 
 def _variables(env: Mapping[str, str]) -> bytes:

@@ -27,8 +27,8 @@ class Refusing:
     gaps: tuple[Gap, ...] = ()
 
     def confine(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Confined:
-        listed = not isinstance(self.grant.network, str)
-        raise ValueError(Sentence("list_not_enforced" if listed else "services_not_fenced"))
+        has_list = not isinstance(self.grant.network, str)
+        raise ValueError(Sentence("list_not_enforced" if has_list else "services_not_fenced"))
 
     def refusal(self, exit_code: int | None, stderr: str) -> str | None:
         return None

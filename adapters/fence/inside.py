@@ -23,7 +23,7 @@ def become(door: int, ports: list[int], argv: list[str], env: dict[bytes, bytes]
     for number in (_signal.SIGPIPE, _signal.SIGXFSZ):  # Python ignores these signals, and ignored signals stay ignored
         _signal.signal(number, _signal.SIG_DFL)
     try:
-        env.update(_variables_of(_hand_out(door, ports)))
+        env.update(proxy_variables(_hand_out(door, ports)))
         _execute(argv, env)
     except OSError as error:
         posix.write(2, f"bwrap: execvp {argv[0]}: {error.strerror}\n".encode(errors="replace"))
@@ -72,7 +72,7 @@ def _listen(port: int) -> _socket.socket:
     return listening
 
 
-def _variables_of(port: int) -> dict[bytes, bytes]:
+def proxy_variables(port: int) -> dict[bytes, bytes]:
     """The variables by which programs find the proxy."""
     proxy = f"http://{_LOOPBACK}:{port}"
     named = {"HTTP_PROXY": proxy, "HTTPS_PROXY": proxy, "NO_PROXY": _LOCAL}

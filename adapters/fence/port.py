@@ -76,7 +76,7 @@ class Confined:
     `carries`: whether the feeds hold the program's environment. The command itself begins outside the fence, and then
     starts without it: the loader would obey an `LD_PRELOAD` that is meant for the inside. `allowed`: the hosts that the
     proxy connects it to; the number of its door replaces `DOOR`. `joins`: the open files of the network that it joins
-    first."""
+    first. `own`: that network, where it is this program's alone, with its proxy's sockets."""
 
     argv: tuple[str, ...]
     rules: str = ""
@@ -84,6 +84,7 @@ class Confined:
     carries: bool = False
     allowed: "Allowed | None" = None
     joins: tuple[int, ...] = ()
+    own: "Loopback | None" = None
 
 
 def packed(env: Mapping[str, str]) -> bytes:

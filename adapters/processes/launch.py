@@ -54,12 +54,12 @@ def _least(value: int, before: int) -> int:
 
 def join(users: int, network: int) -> None:
     """Enter the network that these open files are, first its users, who may do that. Raises OSError."""
-    import ctypes
+    import _ctypes
 
-    libc = ctypes.CDLL(None, use_errno=True)
+    setns = _ctypes.dlsym(_ctypes.dlopen("", 0), "setns")  # `ctypes` itself would take as long as all of this
     for number, kind in ((users, 0x10000000), (network, 0x40000000)):
-        if libc.setns(number, kind) < 0:
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        if _ctypes.call_function(setns, (number, kind)) != 0:
+            raise OSError(1, os.strerror(1))
         os.close(number)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from adapters.fence.landlock import SCOPED
-from adapters.fence.port import DOOR, FEED, UNFENCED, Fence, packed
+from adapters.fence.port import DOOR, FEED, UNFENCED, Confined, Fence, packed
 from adapters.processes.environment import marked
 from adapters.processes.input import Input
 from adapters.processes.launch import restrict
@@ -22,8 +22,7 @@ from adapters.processes.sweep import leaders, spawning
 from domain.values.sentences import Sentence, sentence_of
 
 if TYPE_CHECKING:
-    from adapters.fence.network.allow_list import Allowed
-    from adapters.fence.network.gateway import Door
+    from adapters.fence.network.gateway import Door, Gate
 
 P = TypeVar("P")
 
@@ -38,7 +37,7 @@ class Started(NamedTuple):
     popen: subprocess.Popen[bytes]
     tag: str
     report: int | None
-    door: "Door | None" = None
+    door: "Door | Gate | None" = None
 
 
 def start(
@@ -68,7 +67,9 @@ def start(
         feeds = [_fed(stack, content) for content in confined.feeds]
         numbers = map(str, feeds)
         command, report = [next(numbers) if word == FEED else word for word in confined.argv], None
-        door = _door(confined.allowed) if confined.allowed else None
+        door, gate = _ways_out(confined)
+        if gate is not None:
+            closing.callback(gate.close)
         if door is not None:
             closing.callback(door.close)
             feeds = [*feeds, door.inner.fileno()]
@@ -106,13 +107,18 @@ def start(
     if door is not None:
         door.inner.close()
     _offer_first(popen.pid)
-    return Started(popen, tag, report, door)
+    return Started(popen, tag, report, door or gate)
 
 
-def _door(allowed: "Allowed") -> "Door":
-    from adapters.fence.network.gateway import Door  # most programs have no list of hosts
+def _ways_out(confined: Confined) -> "tuple[Door | None, Gate | None]":
+    """The way to the proxy: through a door that the program's starter uses, or in a network that was made for it."""
+    if confined.allowed is None:
+        return None, None
+    from adapters.fence.network.gateway import Door, Gate  # most programs have no list of hosts
 
-    return Door(allowed)
+    if confined.own is not None:
+        return None, Gate(confined.allowed, confined.own)
+    return Door(confined.allowed), None
 
 
 def _pipe(stack: contextlib.ExitStack) -> tuple[int, int]:

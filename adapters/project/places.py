@@ -14,22 +14,22 @@ def place_of(text: str, loc: tuple[int | str, ...], name_of_file: str) -> str:
 
 
 def _line(text: str, table: str, key: str, which: int | None = None) -> int | None:
-    """The line of the key, found by searching: the parser keeps no positions. Of tables with the same name, `which`
+    """The line of the key, nearest by searching: the parser keeps no positions. Of tables with the same name, `which`
     counts from 0."""
-    current, seen, found = "", -1, None
+    current, seen, nearest = "", -1, None
     for number, line in enumerate(text.splitlines(), start=1):
         if header := re.match(r"\s*\[\[?([\w.\"-]+)\]\]?", line):
             current = header[1]
             seen += current == table
             if current == table and which in (None, seen):
-                found = number
+                nearest = number
                 if not key:
                     return number
         elif which not in (None, seen):
             continue
         elif any(_assigns(line, name) for name in _spellings(current, table, key)):
             return number
-    return found if which is not None else None
+    return nearest if which is not None else None
 
 
 def _spellings(current: str, table: str, key: str) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ _LOCK: Final = ".lock"
 _NOTE: Final = re.compile(r"(?P<pid>[1-9][0-9]{0,9}) (?P<started>[1-9][0-9]{0,18}) (?P<numbering>\S+)")
 
 
-class Claim:
+class Possession:
     """Something that is held until it is closed, or until this process ends."""
 
     def __init__(self, number: int, path: Path) -> None:
@@ -41,7 +41,7 @@ class Claim:
         os.close(self._number)
 
 
-def _claimed(path: Path) -> Claim | None:
+def _claimed(path: Path) -> Possession | None:
     """The claim on the file; None if somebody else has it, or if this is no file of ours."""
     try:
         number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -52,20 +52,20 @@ def _claimed(path: Path) -> Claim | None:
     except OSError:
         os.close(number)
         return None
-    return Claim(number, path)
+    return Possession(number, path)
 
 
 # -- ports of the machine ----------------------------------------------------------------------------------------------
 
 
-def free_ports(names: Sequence[str]) -> tuple[dict[str, int], list[Claim]]:
+def free_ports(names: Sequence[str]) -> tuple[dict[str, int], list[Possession]]:
     """A free port of the machine for each name, which no other session of this account gets meanwhile. Blocks. Raises
     OSError if there are not enough."""
     folder = Path(tempfile.gettempdir()) / f"hansard-ports-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink() or folder.stat().st_uid != os.getuid():
         raise OSError(f"{folder} is not ours")
-    ports, claims = dict[str, int](), list[Claim]()
+    ports, claims = dict[str, int](), list[Possession]()
     candidates = iter(random.sample(_PORTS, len(_PORTS)))  # sessions begin at different places
     for name in names:
         for port in candidates:
@@ -97,7 +97,7 @@ def _is_free(port: int) -> bool:
 # -- folders -----------------------------------------------------------------------------------------------------------
 
 
-def own_folder() -> tuple[Path, Claim]:
+def own_folder() -> tuple[Path, Possession]:
     """A new folder with a short path, and the claim on it. Folders of processes that were killed are deleted. Blocks.
     Raises OSError."""
     end_abandoned()
@@ -108,7 +108,7 @@ def own_folder() -> tuple[Path, Claim]:
     return folder, claim
 
 
-def note_leader(claim: Claim, pid: int) -> None:
+def note_leader(claim: Possession, pid: int) -> None:
     """Note which process the folder is for, so that it can be found if this process is killed: some databases write
     over the variables in which our mark is."""
     process = look_up(pid)
@@ -121,7 +121,7 @@ def end_abandoned() -> None:
         _delete_abandoned(folder)
 
 
-def delete(folder: Path, claim: Claim) -> None:
+def delete(folder: Path, claim: Possession) -> None:
     """Delete the folder and let go of it."""
     shutil.rmtree(folder, ignore_errors=True)
     claim.close()

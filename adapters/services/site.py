@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from adapters.fence.network.allow_list import Allowed
+from adapters.fence.network.gateway import SharedWatch
 from adapters.fence.network.loopback import Loopback, can_be_made, made
+from adapters.fence.network.refusals import Refusals
 from adapters.fence.network.upstream import upstream_of
 from adapters.fence.port import Fence, Grant
 from adapters.processes.limits import SystemLimits
 from adapters.processes.program import regardless
 from adapters.processes.start import why_not
-from adapters.services.claims import Claim, delete, free_ports, note_leader, own_folder
-from adapters.services.running import Running, exit_code_of
+from adapters.services.claims import Possession, delete, free_ports, note_leader, own_folder
+from adapters.services.service_process import ServiceProcess, exit_code_of
 from adapters.workspace.copies import copy_folder
 from adapters.workspace.folders import delete as delete_kept
 from domain.session.services import FIRST_PORT, Service
@@ -27,7 +29,7 @@ _NOT_STARTED: Final = 127
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class ProgramStart:
     """How the programs of a workspace are started there: their folder, their variables but `TMPDIR`, the fence with
     further writable folders, and their limits."""
 
@@ -70,9 +72,10 @@ class Site:
     loopback: Loopback | None
     ports: Mapping[str, int]
     services: Sequence[Service] = ()
-    claims: list[Claim] = field(default_factory=list)
+    claims: list[Possession] = field(default_factory=list)
+    watch: SharedWatch | None = None
     ended: list[ServiceRun] = field(default_factory=list)
-    _running: list[tuple[Running, Path, Claim]] = field(default_factory=list)
+    _running: list[tuple[ServiceProcess, Path, Possession]] = field(default_factory=list)
 
     @property
     def env(self) -> dict[str, str]:
@@ -94,20 +97,20 @@ class Site:
         opened = Allowed((), upstream_of(), everything=True) if network == "all" else network
         return replace(grant, loopback=self.loopback, network=opened)
 
-    async def start(self, around: Around, kept: Path | None = None) -> SetupCommand | None:
-        """Start the services, each once those before it are ready, with what `kept` has of their folders. Returns the
+    async def start(self, around: ProgramStart, store: Path | None = None) -> SetupCommand | None:
+        """Start the services, each once those before it are ready, with what `store` has of their folders. Returns the
         one that did not get ready, if any; then none is left running."""
         for service in self.services:
-            failed = await self._start(service, around, kept)
+            failed = await self._start(service, around, store)
             if failed is not None:
                 await self.stop()
                 return failed
         return None
 
-    async def _start(self, service: Service, around: Around, kept: Path | None) -> SetupCommand | None:
-        folder, claim = await asyncio.to_thread(_folder_for, service, kept)
+    async def _start(self, service: Service, around: ProgramStart, store: Path | None) -> SetupCommand | None:
+        folder, claim = await asyncio.to_thread(_folder_for, service, store)
         try:
-            running = Running(
+            running = ServiceProcess(
                 service,
                 cwd=around.cwd,
                 env={**around.env, **service.env, "TMPDIR": str(folder / "tmp")},
@@ -127,7 +130,9 @@ class Site:
         ended = await self._end(running, folder, claim)
         return _failed(service, ended.exit_code, seconds, ended.detail or ended.output)
 
-    async def _end(self, running: Running, folder: Path, claim: Claim, keep: Path | None = None) -> ServiceRun:
+    async def _end(
+        self, running: ServiceProcess, folder: Path, claim: Possession, keep: Path | None = None
+    ) -> ServiceRun:
         """End one, keep what its folder then holds, and note what it said."""
         gone = running.gone
         finished = await running.end()
@@ -158,6 +163,8 @@ class Site:
         try:
             await self.stop()
         finally:
+            if self.watch is not None:
+                self.watch.close()
             if self.loopback is not None:
                 self.loopback.close()
             for claim in self.claims:
@@ -165,19 +172,21 @@ class Site:
             self.claims.clear()
 
 
-def open_site(services: Sequence[Service], ports: Sequence[str], *, fenced: bool) -> Site:
+def open_site(services: Sequence[Service], ports: Sequence[str], *, fenced: bool, refusals: Refusals) -> Site:
     """The surroundings of a workspace. Blocks. Raises OSError. `fenced`: its programs run under bubblewrap, so that
-    they can have a network of their own, in which the ports are the same everywhere."""
+    they can have a network of their own, in which the ports are the same everywhere. What tries to leave that is noted
+    in `refusals`."""
     if fenced and can_be_made():
-        return Site(made(), {name: FIRST_PORT + place for place, name in enumerate(ports)}, services)
+        loopback, numbers = made(), {name: FIRST_PORT + place for place, name in enumerate(ports)}
+        return Site(loopback, numbers, services, watch=SharedWatch(loopback, refusals))
     numbers, claims = free_ports(ports)
     return Site(None, numbers, services, claims)
 
 
-def _folder_for(service: Service, kept: Path | None) -> tuple[Path, Claim]:
+def _folder_for(service: Service, store: Path | None) -> tuple[Path, Possession]:
     """A folder for the service, with what is kept of its last one."""
     folder, claim = own_folder()
-    place = None if kept is None else kept / service.name
+    place = None if store is None else store / service.name
     if place is not None and place.is_dir():
         copy_folder(place, folder / "tmp")
     else:

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from adapters.agents.port import Turn
 from adapters.agents.prompts import catalogue as prompts
 from adapters.fence.network.refusals import Refusals
-from adapters.services.site import Site
 from adapters.store.port import Store
 from adapters.store.turns import Lease
 from domain.delivery.state import Delivery
@@ -20,6 +19,9 @@ from domain.session.turns import TurnRequested
 from domain.session.workspace import PeopleCommits, ReviewedLines
 from domain.values.base import Text, Unknown, milliseconds
 from domain.values.sentences import Sentence
+
+if TYPE_CHECKING:
+    from adapters.services.site import Site
 
 Load = Callable[[str], Session | None]
 """A session as the log has it."""
@@ -59,7 +61,7 @@ class Job:
     """What the agent is asked, if that is already known."""
     refusals: Refusals = field(default_factory=Refusals, compare=False)
     """The hosts that its commands wanted to reach and may not."""
-    site: Site | None = None
+    site: "Site | None" = None
     """What its agent shares with the services of the workspace."""
 
     @property

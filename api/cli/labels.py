@@ -71,6 +71,7 @@ REFUSALS: Final[Mapping[str, str]] = {
     "private": "{host}: leads to this machine or a private network ({n}×)",
     "malformed": "a request that cannot be read ({n}×)",
     "too_many": "too many connections at once ({n}×)",
+    "direct": "{host}: tried without the proxy, which alone leads out ({n}×)",
 }
 """Why hosts were refused."""
 HOW_TO_ALLOW: Final = "To allow a host, add it to `network`: of the agent in the team file, or in hansard.toml."

@@ -34,13 +34,13 @@ def check_services(sandbox: "Sandbox") -> Iterator[Finding]:
         program, name = service.command.argv[0], service.name
         place = root / program if "/" in program else find(program, clean_environment(), hides=lambda _: False)
         if place is None or not place.exists():
-            problem = sentence("service {name}: {program} is not found", name=name, program=program)
+            problem = sentence("service {name}: {program} is not words", name=name, program=program)
             advice = sentence("Install it, or correct the service in hansard.toml.")
             yield Finding("fail", _NAME, problem, advice)
             continue
         command = service.command.command
-        found = sentence("service {name}: {command} ({program})", name=name, command=command, program=place)
-        yield Finding("ok", _NAME, found)
+        words = sentence("service {name}: {command} ({program})", name=name, command=command, program=place)
+        yield Finding("ok", _NAME, words)
     if (project.service or project.workspace.ports) and (
         sandbox == "off" or available() != "bwrap" or not can_be_made()
     ):

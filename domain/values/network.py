@@ -21,7 +21,7 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The usual registries."""
 MOST_HOSTS: Final = 200
-MOST_REFUSED: Final = 50
+MOST_REFUSED: Final = 500
 USUAL_PORTS: Final = (80, 443)
 """The ports of an entry that names none."""
 _LABEL: Final = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
@@ -29,10 +29,10 @@ _NAME: Final = re.compile(rf"(?:\*\.{_LABEL}\.)?{_LABEL}(?:\.{_LABEL})*")
 _ENTRY: Final = re.compile(r"(?P<host>\[[0-9a-f:./]+\]|[^:\[\]]+)(?::(?P<port>[0-9]{1,5}))?")
 _NUMBER: Final = re.compile(r"0x[0-9a-f]*|[0-9]+")
 
-RefusalReason = Literal["not_listed", "port", "address", "private", "malformed", "too_many"]
+RefusalReason = Literal["not_listed", "port", "address", "private", "malformed", "too_many", "direct"]
 """Why a host was refused: it is not in the list; it is, but for other ports; an address stood in place of a name; its
 name leads to an address of this machine or of a private network; the request could not be read; there were too many at
-once."""
+once; it was not asked for through the proxy, which alone leads out."""
 
 
 class RefusedHost(Value):

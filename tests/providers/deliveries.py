@@ -41,11 +41,12 @@ def delivery(**first: Step) -> list[Rule]:
     ]
 
 
-def team(folder: Path, name: str, url: str) -> str:
+def team(folder: Path, name: str, url: str, *, more: str = "") -> str:
+    """The path of a team file with this program alone; `more` is said of the agent."""
     path = folder.parent / "team.toml"
     limits = "timeout_seconds = 600\nidle_seconds = 300"  # a busy machine starts some of them slowly
     path.write_text(
-        f'[[agents]]\nname = "Agent"\npreset = "{name}"\n[agents.settings]\n{limits}\n{settings(name, url)}\n'
+        f'[[agents]]\nname = "Agent"\npreset = "{name}"\n{more}[agents.settings]\n{limits}\n{settings(name, url)}\n'
     )
     return str(path)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters.fence.bubblewrap import bubblewrap_works
 from api.cli.main import carry_out
 from tests.providers.deliveries import (
     FIX,
@@ -43,6 +44,20 @@ def test_a_delivery_fixes_a_failing_test_and_counts_what_the_provider_counted(
     [tool] = activities[turns[3]["turnId"]]["tools"]
     assert (tool["tool"], tool["denied"]) == ("execute", False)
     assert left_running(repository.parent) == []
+
+
+@pytest.mark.skipif(not bubblewrap_works(), reason="bubblewrap does not work here")
+def test_a_delivery_that_may_reach_the_provider_alone(
+    program: str, provider: Provider, repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    provider.rules = delivery()
+    listed = team(repository, program, provider.url, more='network = ["provider"]\n')
+    assert carry_out([*RUN, "--team", listed]) == 0, capsys.readouterr()
+    turns = answered(events(capsys))
+    assert [turn["role"] for turn in turns] == ["planner", "architect", "designer", "dev", "reviewer"]
+    assert all((turn["fence"], turn["fenceGaps"]) == ("bwrap", []) for turn in turns)
+    refused = {each["host"] for turn in turns for each in turn.get("refusedHosts", ())}
+    assert "127.0.0.1" not in refused, "its provider is not among the refused"
 
 
 def test_one_agent_in_all_roles_of_an_orchestration_of_two_rounds(

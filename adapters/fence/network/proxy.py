@@ -28,6 +28,7 @@ _WORDS: Final[dict[RefusalReason, str]] = {
     "private": "leads to an address of this machine or of a private network, which the list does not name",
     "malformed": "is no request that this proxy can read",
     "too_many": "is one connection too many",
+    "direct": "can only be reached through this proxy",
 }
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 

@@ -162,7 +162,9 @@ class CommandPlaces:
             shown = _link if self.fencing.links else _copy
             await asyncio.to_thread(_copy, workspace, folder, preparation.copy_paths)
             await asyncio.to_thread(shown, workspace, folder, preparation.link)
-        site = await self.sites.at(folder, preparation, fenced=self.fencing.level == "bwrap")
+        site = await self.sites.at(
+            folder, preparation, fenced=self.fencing.level == "bwrap", refusals=self.job.refusals
+        )
         granted = self.fencing.grant(workspace, folder, preparation.link)
         place = CommandPlace(
             folder=folder,
@@ -193,7 +195,8 @@ class CommandPlaces:
         return ready
 
     def _services_of(self, place: CommandPlace, workspace: Workspace) -> PlaceServices:
-        return PlaceServices(self.sites.there(place.folder), place, _kept_services(workspace, place.folder))
+        store = _kept_services(workspace, place.folder)
+        return PlaceServices(self.sites.there(place.folder), place.around(place.top), place.home, place.observe, store)
 
     def _network(self, named: CommandNetwork) -> Literal["none", "all"] | Allowed:
         """What commands may reach; what they are refused is kept for the turn."""

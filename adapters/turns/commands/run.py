@@ -16,7 +16,7 @@ from adapters.fence.toolchains import link_into
 from adapters.processes.environment import clean_environment
 from adapters.processes.limits import NO_LIMITS, SystemLimits
 from adapters.processes.program import Finished, run
-from adapters.services.site import Around
+from adapters.services.site import ProgramStart
 from adapters.turns.commands.fence import Fencing
 from adapters.turns.commands.limits import reason
 from domain.delivery.validation import Prefixes, is_allowed, last_lines, only, reasons
@@ -70,11 +70,11 @@ class CommandPlace:
         """The fence; `more` are additional writable folders."""
         return self.fencing.around(replace(self.grant, writable=(*self.grant.writable, self.home, *more)))
 
-    def around(self, top: Path) -> Around:
+    def around(self, top: Path) -> ProgramStart:
         """How services of this place are started, in this folder."""
         env = clean_environment(_FRESH | dict(self.env), home=self.home)
         beside = replace(self, grant=replace(self.grant, plain_user=True))
-        return Around(top, env, beside.fence, self.limits)
+        return ProgramStart(top, env, beside.fence, self.limits)
 
     def also(self, extra: Mapping[str, str]) -> "CommandPlace":
         """The same with further variables."""

@@ -1,16 +1,17 @@
 """The surroundings of the places where the commands of one turn run: their networks, ports and services."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from adapters.agents.activity import Activity
 from adapters.fence.network.allow_list import Allowed
+from adapters.fence.network.refusals import Refusals
 from adapters.fence.port import Grant
 from adapters.fence.toolchains import link_into
-from adapters.services.site import ServiceRun, Site, open_site
-from adapters.turns.commands.run import CommandPlace
+from adapters.services.site import ProgramStart, ServiceRun, Site, open_site
 from domain.delivery.validation import Preparation
 from domain.session.validation import SetupCommand
 
@@ -22,13 +23,13 @@ class Sites:
         self._sites: dict[Path, Site] = {}
         self._ended: list[ServiceRun] = []
 
-    async def at(self, folder: Path, preparation: Preparation, *, fenced: bool) -> Site | None:
+    async def at(self, folder: Path, preparation: Preparation, *, fenced: bool, refusals: Refusals) -> Site | None:
         """The surroundings of a place; None where nothing asks for any."""
         if not preparation.has_own_network:
             return None
         if folder not in self._sites:
             services, ports = preparation.services, preparation.ports
-            site = await asyncio.to_thread(open_site, services, ports, fenced=fenced)
+            site = await asyncio.to_thread(open_site, services, ports, fenced=fenced, refusals=refusals)
             if site.loopback is None:  # services of two places would want the same ports of the machine
                 for other in self._sites.values():
                     await other.stop()
@@ -59,23 +60,26 @@ class Sites:
 
 
 class PlaceServices:
-    """The services of one place. `kept` is where their folders are kept as the set-up has left them."""
+    """The services of one place. `store` is where their folders are as the set-up has left them."""
 
-    def __init__(self, site: Site | None, place: CommandPlace, kept: Path) -> None:
-        self._site, self._place, self._kept = site, place, kept
+    def __init__(
+        self, site: Site | None, around: ProgramStart, home: Path, observe: Callable[[Activity], None], store: Path
+    ) -> None:
+        self._site, self._around, self._store = site, around, store
+        self._home, self._observe = home, observe
         self.failed: tuple[SetupCommand, ...] = ()
         """The service that did not get ready."""
 
     async def start(self, *, fresh: bool = False) -> bool:
         """Start them as the set-up has left them, or `fresh`. True if all are ready."""
-        site, place = self._site, self._place
+        site = self._site
         if site is None or not site.services or site.started:
             return True
-        place.home.mkdir(parents=True, exist_ok=True)
-        link_into(place.home)
+        self._home.mkdir(parents=True, exist_ok=True)
+        link_into(self._home)
         for service in site.services:
-            place.observe(Activity(kind="notice", text=f"service {service.name}: $ {service.command.command}"))
-        failed = await site.start(place.around(place.top), None if fresh else self._kept)
+            self._observe(Activity(kind="notice", text=f"service {service.name}: $ {service.command.command}"))
+        failed = await site.start(self._around, None if fresh else self._store)
         self.failed = () if failed is None else (failed,)
         return failed is None
 
@@ -89,7 +93,7 @@ class PlaceServices:
         `go_on`. True if all that are needed are ready."""
         if self._site is None or not self._site.services:
             return True
-        await self._site.stop(keep=self._kept)
+        await self._site.stop(keep=self._store)
         return await self.start() if go_on else True
 
 

@@ -1,11 +1,14 @@
 """A hostile repository: whatever its settings, attributes and hooks name, no command of Hansard runs it."""
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from adapters.fence.bubblewrap import bubblewrap_works
+from tests.adapters.fence.test_hostile_variables import VARIABLES
 from tests.api.cli.conftest import Hansard
 
 SETTINGS = (
@@ -36,6 +39,10 @@ filters = true
 network = "all"
 [delivery]
 team = "team.toml"
+[[service]]
+name = "evil"
+command = "sh {canary}"
+ready = "sh {canary}"
 """
 """What a repository would like to have done, untrusted."""
 
@@ -145,3 +152,60 @@ def test_an_untrusted_repository_starts_nothing_of_what_it_sets_up(
     ):
         assert hansard(*words).code != 1, words
         assert canaries.ran == [], words
+
+
+FILES = (
+    "sitecustomize.py", "usercustomize.py", "conftest.py", "os.py", "json.py", "ctypes.py", "marshal.py", "struct.py",
+    "bin/git", "bin/bwrap", "bin/sh", "bin/python3", "bin/nsenter", "bin/ps", "bin/env", ".bashrc", ".profile",
+    ".pythonrc.py", ".gitconfig", ".envrc", "Makefile", "pyvenv.cfg",
+)  # fmt: skip
+"""Files of a repository that one of our programs might load or run by their names."""
+PRELOADED = """
+#include <fcntl.h>
+__attribute__((constructor)) static void begin(void) { open("@RAN@/library", O_CREAT | O_WRONLY, 0600); }
+"""
+
+
+@pytest.mark.skipif(not bubblewrap_works(), reason="bubblewrap does not work here")
+def test_what_a_trusted_repository_sets_runs_inside_only(
+    hansard: Hansard, shop: Path, canaries: Canaries, tmp_path: Path
+) -> None:
+    """Its variables, files, set-up, service and commands run; outside of the fence none of them does."""
+    for name in FILES:
+        canaries.program(name.replace("/", "-"), shop / name)
+        if name.endswith(".py"):
+            (shop / name).write_text(f"open({str(canaries.ran_folder / name)!r}, 'w')\n")
+    canary, library = "evil.sh", shop / "evil.so"
+    canaries.program("variable", shop / canary)
+    (shop / "evil.py").write_text(f"open({str(canaries.ran_folder / 'module')!r}, 'w')\n")
+    if shutil.which("gcc"):
+        (tmp_path / "evil.c").write_text(PRELOADED.replace("@RAN@", str(canaries.ran_folder)))
+        subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(library), str(tmp_path / "evil.c")], check=True)
+    libraries = {
+        "LD_PRELOAD": "./evil.so",
+        "LD_AUDIT": "./evil.so",
+        "LD_LIBRARY_PATH": "./",
+        "PATH": "./bin:/usr/bin:/bin",
+    }
+    broken = {"PYTHONHOME", "PYTHONPLATLIBDIR", "IFS", "SHELLOPTS", "BASHOPTS", "GIT_DIR", "GCONV_PATH"}
+    env = {name: "./evil.sh" for name in VARIABLES if name not in broken} | libraries | {"PYTHONPATH": "./"}
+    assert len(env) + len(FILES) + len(SETTINGS) + len(HOOKS) >= 100
+    pairs = ", ".join(f'{name} = "{value}"' for name, value in env.items())
+    (shop / "hansard.toml").write_text(
+        f'[workspace]\nsetup = ["/bin/sh ./evil.sh"]\nenv = {{ {pairs} }}\n[validation]\ncommands = ["true"]\n'
+        '[[service]]\nname = "evil"\ncommand = "/bin/sh -c \'/bin/sh ./evil.sh; /bin/sleep 60\'"\n'
+    )
+    git(shop, "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "filter.evil.clean=cat",
+        "-c", "filter.evil.process=", "add", "--all")  # fmt: skip
+    git(shop, "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "commit.gpgSign=false",
+        "-c", "filter.evil.clean=cat", "-c", "filter.evil.process=", "commit", "-qm", "Evil")  # fmt: skip
+    for path in canaries.ran_folder.iterdir():
+        path.unlink()  # what our own git above has run
+    assert hansard("trust", "--yes").code == 0
+    scenario = tmp_path / "scenario.json"
+    scenario.write_text(json.dumps({"replies": {"dev": [{"text": "Done.", "files": {"new.txt": "two\n"}}]}}))
+    done = hansard("run", "-t", "Add new.txt", "--quick", "--scenario", str(scenario))
+    assert done.code == 0, done
+    for words in (("show", "latest"), ("changes", "latest"), ("blame", "a.py"), ("land", "latest"), ("doctor",)):
+        assert hansard(*words).code != 2, words
+    assert canaries.ran == []

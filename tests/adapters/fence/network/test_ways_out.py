@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 import textwrap
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -79,8 +80,12 @@ def test_no_way_out_leads_anywhere_that_is_not_listed(tmp_path: Path) -> None:
     assert seen["listed"]
     assert len(seen["tried"]) >= 200
     assert seen["through"] == []
-    refused = {each.reason for each in allowed.refusals.hosts()}
-    assert {"not_listed", "address", "malformed"} <= refused
+    refused = allowed.refusals.hosts()
+    assert {"not_listed", "address", "malformed", "direct"} <= {each.reason for each in refused}
+    asked = [name for name in seen["tried"] if name.startswith(("connect ", "get ", "words: "))]
+    assert sum(each.count for each in refused if each.reason != "direct") >= 0.95 * len(asked), "each is recorded"
+    past = {(each.host, each.port) for each in refused if each.reason == "direct"}
+    assert past >= {("8.8.8.8", 53), ("1.1.1.1", 443), ("10.0.0.1", 80), ("169.254.169.254", 80), ("www.com", 53)}
 
 
 def test_the_same_ways_lead_out_where_all_is_allowed(tmp_path: Path) -> None:
@@ -111,6 +116,42 @@ def test_each_refusal_is_recorded(host: str, tmp_path: Path) -> None:
     refused = allowed.refusals.hosts()
     assert [(each.port, each.count) for each in refused] == [(8080, 1)]
     assert refused[0].reason in ("not_listed", "address")
+
+
+def test_what_goes_past_the_proxy_is_refused_at_once_and_recorded(tmp_path: Path) -> None:
+    code = """
+        import contextlib, socket
+        def sent(kind, family, place, data=b"x"):
+            with contextlib.suppress(OSError), socket.socket(family, kind) as there:
+                there.settimeout(2)
+                there.connect(place)
+                there.send(data)
+                there.recv(1)
+        sent(socket.SOCK_STREAM, socket.AF_INET, ("203.0.113.7", 22))
+        sent(socket.SOCK_STREAM, socket.AF_INET, ("203.0.113.7", 22))
+        sent(socket.SOCK_DGRAM, socket.AF_INET, ("192.0.2.1", 123))
+        sent(socket.SOCK_DGRAM, socket.AF_INET, ("192.0.2.53", 53), bytes(12) + b"\\x04evil\\x07example\\0\\0\\1\\0\\1")
+        sent(socket.SOCK_STREAM, socket.AF_INET, ("127.0.0.1", 22))
+    """
+    allowed = Allowed(())
+    began = time.monotonic()
+    done = asyncio.run(inside(tmp_path, allowed, sys.executable, "-I", "-c", textwrap.dedent(code)))
+    assert done.exit_code == 0, done
+    assert time.monotonic() - began < 30, "no attempt hangs"
+    assert allowed.refusals.hosts() == (
+        RefusedHost(host="203.0.113.7", port=22, reason="direct", count=2),
+        RefusedHost(host="192.0.2.1", port=123, reason="direct", count=1),
+        RefusedHost(host="evil.example", port=53, reason="direct", count=1),
+    )
+
+
+def test_where_no_network_can_be_made_first_a_starter_makes_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adapters.fence.bubblewrap.can_be_made", lambda: False)
+    test_nothing_of_the_way_out_is_left_to_the_program(tmp_path)
+    test_what_is_listed_answers_directly_and_through_the_proxy(tmp_path)
+    test_the_starter_runs_without_the_variables_of_the_program(tmp_path)
 
 
 def test_what_is_listed_answers_directly_and_through_the_proxy(tmp_path: Path) -> None:

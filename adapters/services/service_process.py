@@ -27,7 +27,7 @@ _GRACE: Final = 5.0
 """Seconds that a service gets to end by itself."""
 
 
-class Running:
+class ServiceProcess:
     """A started service. Belongs to one event loop."""
 
     def __init__(self, service: Service, *, cwd: Path, env: Mapping[str, str], fence: Fence, limits: SystemLimits):
@@ -60,15 +60,15 @@ class Running:
         if self.service.ready is None:
             await asyncio.wait({self._watch}, timeout=min(2 * _FIRST_LOOK, seconds))
             return not self._watch.done()
-        asked = asyncio.create_task(self._asked(self.service.ready.argv, seconds))
+        question = asyncio.create_task(self._answers_yes(self.service.ready.argv, seconds))
         try:
-            await asyncio.wait({asked, self._watch}, return_when=asyncio.FIRST_COMPLETED)
-            return asked.done() and not self._watch.done() and asked.result()
+            await asyncio.wait({question, self._watch}, return_when=asyncio.FIRST_COMPLETED)
+            return question.done() and not self._watch.done() and question.result()
         finally:
-            asked.cancel()
-            await asyncio.gather(asked, return_exceptions=True)
+            question.cancel()
+            await asyncio.gather(question, return_exceptions=True)
 
-    async def _asked(self, argv: Sequence[str], seconds: float) -> bool:
+    async def _answers_yes(self, argv: Sequence[str], seconds: float) -> bool:
         done = await run(
             argv,
             cwd=self._cwd,
