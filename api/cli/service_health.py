@@ -34,7 +34,7 @@ def check_services(sandbox: "Sandbox") -> Iterator[Finding]:
         program, name = service.command.argv[0], service.name
         place = root / program if "/" in program else find(program, clean_environment(), hides=lambda _: False)
         if place is None or not place.exists():
-            problem = sentence("service {name}: {program} is not words", name=name, program=program)
+            problem = sentence("service {name}: {program} is not found", name=name, program=program)
             advice = sentence("Install it, or correct the service in hansard.toml.")
             yield Finding("fail", _NAME, problem, advice)
             continue
