@@ -17,7 +17,7 @@ ready = "pg_isready -h 127.0.0.1 -p 5432"
 """
 _REDIS: Final = """\
 name = "redis"
-command = "redis-server --port 6379 --dir . --save '' --appendonly no"
+command = "redis-server --port 6379 --save '' --appendonly no"
 ready = "redis-cli -p 6379 ping"
 """
 _KNOWN: Final = {"postgres": _POSTGRES, "postgis": _POSTGRES, "redis": _REDIS, "valkey": _REDIS}
