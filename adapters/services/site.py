@@ -113,7 +113,7 @@ class Site:
             running = ServiceProcess(
                 service,
                 cwd=around.cwd,
-                env={**around.env, **service.env, "TMPDIR": str(folder / "tmp")},
+                env={**around.env, **_env_of(service, around.cwd), "TMPDIR": str(folder / "tmp")},
                 fence=around.fence(folder / "tmp"),
                 limits=around.limits,
             )
@@ -181,6 +181,14 @@ def open_site(services: Sequence[Service], ports: Sequence[str], *, fenced: bool
         return Site(loopback, numbers, services, watch=SharedWatch(loopback, refusals))
     numbers, claims = free_ports(ports)
     return Site(None, numbers, services, claims)
+
+
+def _env_of(service: Service, top: Path) -> dict[str, str]:
+    """Its own variables; parts that begin with `./` are paths in the workspace."""
+    return {
+        name: ":".join(str(top / part[2:]) if part.startswith("./") else part for part in value.split(":"))
+        for name, value in service.env.items()
+    }
 
 
 def _folder_for(service: Service, store: Path | None) -> tuple[Path, Possession]:
