@@ -18,7 +18,7 @@ ECHO = """
 import os, socket, sys
 print("service begins in", os.environ["TMPDIR"], flush=True)
 open(os.environ["TMPDIR"] + "/log", "a").write(os.environ.get("GREETING", "") + "\\n")
-with socket.create_server(("127.0.0.1", int(sys.argv[1]) if len(sys.argv) > 1 else 4711), reuse_port=False) as server:
+with socket.create_server(("127.0.0.1", int(os.environ["PORT"])), reuse_port=False) as server:
     while True:
         line, _ = server.accept()
         with line:
@@ -30,7 +30,7 @@ with socket.create_server(("127.0.0.1", int(sys.argv[1]) if len(sys.argv) > 1 el
 """
 ASK = """
 import os, socket, sys
-port = int(os.environ.get("PORT") or 4711)
+port = int(os.environ["PORT"])
 with socket.create_connection(("127.0.0.1", port), timeout=5) as there:
     there.sendall(" ".join(sys.argv[1:]).encode() or b"?")
     print(there.recv(1000).decode())
@@ -43,7 +43,8 @@ ready = "python3 ask.py"
 env = { GREETING = "hello" }
 seconds = 20
 """
-FILES = {"hansard.toml": TABLE, "echo.py": ECHO, "ask.py": ASK, "a.txt": "a"}
+PORTS = '[workspace]\nports = ["PORT"]\n'
+FILES = {"hansard.toml": PORTS + TABLE, "echo.py": ECHO, "ask.py": ASK, "a.txt": "a"}
 fenced = pytest.mark.skipif(
     not bubblewrap_works() and os.environ.get("CI") != "true", reason="bubblewrap does not work here"
 )
@@ -76,7 +77,7 @@ def test_a_service_runs_beside_the_commands_and_is_in_the_report(
 
 
 def test_a_service_that_never_gets_ready_fails_the_set_up(client: httpx.Client, tmp_path: Path) -> None:
-    table = TABLE.replace('"python3 ask.py"', '"false"').replace("seconds = 20", "seconds = 1.5")
+    table = (PORTS + TABLE).replace('"python3 ask.py"', '"false"').replace("seconds = 20", "seconds = 1.5")
     table = table.replace("python3 echo.py", "sh -c 'echo service begins; exec sleep 60'")
     session = run(client, repository(tmp_path / "shop", **{**FILES, "hansard.toml": table}), "true", {"a.txt": "b"})
     assert (session["reason"], asked(client, session)) == ("setup_failed", ["prepare"])
@@ -93,7 +94,7 @@ def test_a_service_that_never_gets_ready_fails_the_set_up(client: httpx.Client, 
 def test_a_service_that_ends_before_it_is_ready_says_why(
     client: httpx.Client, tmp_path: Path, command: str, says: str
 ) -> None:
-    table = TABLE.replace("python3 echo.py", command)
+    table = (PORTS + TABLE).replace("python3 echo.py", command)
     session = run(client, repository(tmp_path / "shop", **{**FILES, "hansard.toml": table}), "true", {"a.txt": "b"})
     assert (session["reason"], asked(client, session)) == ("setup_failed", ["prepare"])
     assert "ended before it was ready" in session["finalSummary"]
@@ -113,7 +114,7 @@ def test_what_the_set_up_puts_into_a_service_is_there_each_time_and_nothing_else
     client: httpx.Client, tmp_path: Path
 ) -> None:
     """Each run of the commands begins with the data as the set-up has left them, in fresh checkouts too."""
-    table = '[workspace]\nsetup = ["python3 ask.py add made"]\n' + TABLE
+    table = PORTS + 'setup = ["python3 ask.py add made"]\n' + TABLE
     check = "python3 ask.py > seen; tr '\\n' ' ' < seen | grep -qx 'hello made hello  ' || { cat seen; exit 1; }\n"
     check += "python3 ask.py add dirt\n"
     folder = repository(tmp_path / "shop", **{**FILES, "hansard.toml": table, "check.sh": check, ".gitignore": "seen"})
@@ -132,7 +133,7 @@ def test_service_set_up_and_commands_share_a_loopback_that_is_not_the_machines(
     table = (
         '[workspace]\nports = ["PORT"]\nsetup = ["python3 ask.py add set-up"]\nnetwork = "all"\n'
         '[validation]\nnetwork = ["pypi"]\n' + TABLE
-    ).replace("echo.py", "echo.py 20101", 1)
+    )
     check = (
         'test "$PORT" = 20101 && python3 ask.py | grep -qx set-up && ! curl -sf -m 3 http://not.listed.example/'
         " && cat /proc/net/dev > devices && ! grep -q eth devices\n"

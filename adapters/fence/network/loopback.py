@@ -12,7 +12,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -42,8 +42,9 @@ class Loopback:
         """The port of the proxy; None where there is none."""
         return next((each.getsockname()[1] for port, each in self.listening if port == 0), None)
 
-    def __del__(self) -> None:
-        self.close()
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not is_finalizing():
+            self.close()
 
     def close(self) -> None:
         """Let go of the network."""
