@@ -5,6 +5,7 @@ in a fresh checkout, too. A command that fails is run again on fresh copies of t
 which is said, and counts as passed.
 """
 
+import asyncio
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
