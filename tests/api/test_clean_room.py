@@ -297,7 +297,7 @@ def test_the_reviewer_reads_of_new_flakes(client: httpx.Client, tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("line", "says"),
-    [("repeat = 6", "5"), ("repeat = -1", "0"), ("repeat = true", "integer"), ("repeat_seconds = -1", "0")],
+    [("repeat = 6", "5"), ("repeat = -1", "0"), ("repeat = true", "number from 0 to 5"), ("repeat_seconds = -1", "0")],
 )
 def test_settings_of_repeated_runs_are_checked(client: httpx.Client, tmp_path: Path, line: str, says: str) -> None:
     folder = repository(tmp_path / "shop", **{"hansard.toml": f"[validation]\n{line}\n"})
