@@ -133,7 +133,7 @@ class Core:
 
     def worker(self) -> "Worker":
         """A worker that runs turns. It is woken through `seen`."""
-        from adapters.turns.lease.attendance import FileAttendances
+        from adapters.turns.lease.attendance_file import FileAttendances
         from adapters.turns.lease.worker import Worker
 
         return Worker(

@@ -34,7 +34,7 @@ from domain.session import (
     forge_past,
     forks,
     landing,
-    landing_rules,
+    past_landing,
     redaction,
     revisions,
     turns,
@@ -43,13 +43,8 @@ from domain.session import (
 from domain.session.activity import activity_of
 from domain.session.decision import Kind
 from domain.session.forks import SessionForked
-from domain.session.past_commands import (
-    RecordedCommand,
-    Whole,
-    fork_command,
-    reply_blobs,
-    shared_command,
-)
+from domain.session.past_commands import RecordedCommand, Whole, fork_command
+from domain.session.past_replies import reply_blobs, shared_command
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import RecordReply
 from domain.values.base import Command, DomainEvent, Unknown
@@ -195,7 +190,7 @@ def _command_of(recorded: RecordedCommand, session: Session | None) -> Command |
     command = (
         shared_command(events, session)
         or forge_past.forge_command(events)
-        or landing_rules.landing_command(events, session)
+        or past_landing.landing_command(events, session)
         or own(recorded, session)
     )
     prepared = workspace.prepared_in(events)

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from adapters.proof.checkpoints import NotProved, SignedHead, head, opened, sign
-from adapters.proof.merkle import inclusion_proof, leaf, proves
+from adapters.proof.checkpoints import head, sign
+from adapters.proof.merkle import inclusion_proof, leaf
 from adapters.store.port import Log
-from adapters.store.rows import hashed
 from adapters.store.seal import sealed
 from domain.values.base import Unknown
 from domain.values.sentences import Sentence
@@ -45,42 +44,3 @@ def prove(store: Log, session_id: str, version: int, key: Ed25519PrivateKey) -> 
         "proof": [part.hex() for part in inclusion_proof([leaf(data) for data in hashes], index)],
         "checkpoint": sign(checkpoint, key),
     }
-
-
-def check_proof(content: Any, key: Ed25519PublicKey) -> SignedHead:
-    """The checkpoint that is proved to include the event; needs no log. Raises NotProved."""
-    match content:
-        case {
-            "event": {
-                "session": str() as stream,
-                "version": int() as version,
-                "type": str() as topic,
-                "state": str() as state,
-            } as event,
-            "previousHash": str() as before,
-            "index": int() as index,
-            "proof": list() as path,
-            "checkpoint": str() as note,
-        }:
-            pass
-        case _:
-            raise NotProved(Sentence("not_a_proof"))
-    form = event.get("form", 1)
-    if not isinstance(form, int) or isinstance(form, bool):
-        raise NotProved(Sentence("not_a_proof"))
-    try:
-        proof, previous = [bytes.fromhex(part) for part in path], bytes.fromhex(before)
-        chained = hashed(previous, stream, version, topic, state.encode(), form)
-    except (TypeError, ValueError):
-        raise NotProved(Sentence("not_a_proof")) from None
-    # Only hashes are allowed in place of hashes: a longer one could contain the start of another event.
-    if (
-        isinstance(version, bool)
-        or len(previous) != (32 if version > 1 else 0)
-        or any(len(part) != 32 for part in proof)
-    ):
-        raise NotProved(Sentence("not_a_proof"))
-    checkpoint = opened(note, key)
-    if not proves(chained, index, checkpoint.size, proof, checkpoint.root):
-        raise NotProved(Sentence("proof_leads_elsewhere"))
-    return checkpoint

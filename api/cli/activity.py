@@ -1,4 +1,4 @@
-"""What the agents of a followed session do right now, a line for each.
+"""The present activity of the agents of a followed session, a line for each.
 
 For example `Claude: Edit calc.py · Run pytest → 1 failed · 0:42`.
 """

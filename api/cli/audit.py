@@ -151,7 +151,7 @@ def fault_words(position: int | None, problem: str) -> str:
 
 def _check_proof(path: Path, key: str | None) -> int:
     from adapters.proof import checkpoints
-    from adapters.proof.inclusion import check_proof
+    from adapters.proof.inclusion_check import check_proof
     from domain.values.json import Malformed, decode
 
     if key is None:

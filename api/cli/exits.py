@@ -1,4 +1,4 @@
-"""How a command ends: exit codes (contract §6), and the failure that carries one."""
+"""The ends of a command: exit codes (contract §6), and the failure that carries one."""
 
 import errno
 import os

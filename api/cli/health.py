@@ -1,4 +1,4 @@
-"""What `doctor` looks at: the team and its programs, and every history of the log."""
+"""The things that `doctor` looks at: the team and its programs, and every history of the log."""
 
 import os
 import shutil

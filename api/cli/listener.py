@@ -1,4 +1,4 @@
-"""Where `serve` listens, and what it refuses to open to others."""
+"""The address at which `serve` listens."""
 
 import errno
 import socket
@@ -12,44 +12,6 @@ if TYPE_CHECKING:
     from api.node.settings import Settings
 
 _BACKLOG = 2_048
-
-
-def refuse_an_open_server(settings: "Settings") -> None:
-    """This service runs commands, so other machines need a key."""
-    if settings.auth == "off" and not settings.loopback:
-        raise Failed(
-            sentence(
-                "Other machines can reach {host}, so keys are required: unset HANSARD_AUTH=off.", host=settings.host
-            ),
-            code=exits.NOT_ALLOWED,
-        )
-
-
-def refuse_an_open_database(settings: "Settings") -> None:
-    """An agent with network access could write to the record if the database asks for no password."""
-    from adapters.agents.team import load
-    from adapters.fence.choice import available
-    from adapters.store.location import check_driver
-
-    if settings.log_file is not None or settings.database_trusted:
-        return
-    team = load(settings.team)
-    level = "none" if (settings.sandbox or team.sandbox) == "off" else available()
-    fenced = level == "bwrap" or (level == "landlock" and not team.lists_hosts())  # Landlock enforces no list
-    if not team.has_network(fenced=fenced):
-        return
-    check_driver()
-    from adapters.store.postgres.sealed import lets_in_without_password
-
-    if lets_in_without_password(settings.database):
-        raise Failed(
-            sentence(
-                "{log} lets this account in without a password, and so every program that an agent runs. Let the"
-                " database ask for one (scram-sha-256), or set HANSARD_DATABASE_TRUSTED=1.",
-                log=settings.log_name,
-            ),
-            code=exits.NOT_ALLOWED,
-        )
 
 
 def listener_of(settings: "Settings") -> socket.socket:

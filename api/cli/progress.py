@@ -9,8 +9,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from api.cli.exits import rests
-from api.cli.figures import MARKS, figures, matrix
+from api.cli.figures import figures
 from api.cli.labels import recorded, sentence
+from api.cli.matrix import MARKS, matrix
 from api.cli.terminal import local_time, one_line, packed, say, shortened, wrapped
 from api.cli.waiting import reason
 

@@ -1,4 +1,4 @@
-"""How `list`, `show` and `inbox` read sessions: one port with two implementations, a server and this process.
+"""The sessions that `list`, `show` and `inbox` read: one port with two implementations, a server and this process.
 
 `ServerReader` asks the API behind an address. `ProcessReader` opens the log: it reads the files themselves where these
 can say what is wanted, and starts the whole application only where they cannot, which takes six times as long.
@@ -269,7 +269,7 @@ def _landed(status: str, landing: "LandingView | None") -> str:
     """The status, and how the newest landing ended."""
     if landing is None:
         return status
-    from api.cli.result_notes import landing_in_short  # most lists have none
+    from api.cli.handover_words import landing_in_short  # most lists have none
 
     return f"{status}, {landing_in_short(landing)}"
 
@@ -278,7 +278,7 @@ def _pulled(status: str, pull: "PullRequestRow | None") -> str:
     """The status, and how the pull request stands."""
     if pull is None:
         return status
-    from api.cli.result_notes import pull_request_in_short  # most lists have none
+    from api.cli.handover_words import pull_request_in_short  # most lists have none
 
     return f"{status}, {pull_request_in_short(pull)}"
 

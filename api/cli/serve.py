@@ -18,7 +18,8 @@ from uvicorn.loops.auto import auto_loop_factory
 
 from api.cli import exits
 from api.cli.labels import sentence
-from api.cli.listener import listener_of, refuse_an_open_database, refuse_an_open_server
+from api.cli.listener import listener_of
+from api.cli.open_doors import refuse_an_open_database, refuse_an_open_server
 from api.cli.options import TEAM, Where
 from api.cli.stderr_log import Full, log_to_stderr
 from api.cli.terminal import counted, say

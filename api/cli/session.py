@@ -8,9 +8,11 @@ from api.cli import discussion
 from api.cli.discussion import Pairs
 from api.cli.exits import worded
 from api.cli.extension import extension_of
-from api.cli.figures import MARKS, figures, history, matrix, warnings
+from api.cli.figures import figures
+from api.cli.handover_words import landing_words, pull_request_words
 from api.cli.labels import HOW_TO_ALLOW, NAMES, gap, recorded, refused_host, sentence
-from api.cli.result_notes import checks, landing_words, only_applies, pull_request_words, unchecked
+from api.cli.matrix import MARKS, history, matrix, warnings
+from api.cli.result_notes import checks, only_applies, unchecked
 from api.cli.terminal import counted, local_time, one_line, shortened, visible_name
 from api.cli.waiting import doing, is_waiting, questions, why_waiting
 from domain.values.words import of_environment

@@ -1,4 +1,4 @@
-"""What a session waits for, in words: an agent's turn, the next attempt at it, or a person's answer."""
+"""The things that a session waits for, in words: an agent's turn, the next attempt at it, or a person's answer."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING

@@ -15,7 +15,7 @@ from domain.session.record import Recorded
 from domain.values.base import iso, milliseconds
 from projections.engine.ports import Views
 from projections.sessions import inbox
-from projections.views.sessions import WaitingItem
+from projections.views.inbox import WaitingItem
 
 RECEIVERS: Final = ("command", "webhook")
 AGAIN_SECONDS: Final = 30.0

@@ -1,4 +1,4 @@
-"""Whether anybody works on the turns of a log, and with which agents."""
+"""The processes that work on the turns of a log, and their agents."""
 
 import os
 from collections.abc import Collection

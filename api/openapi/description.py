@@ -26,7 +26,8 @@ from api.openapi.parameters import (
     in_path,
     query,
 )
-from api.openapi.problems import PROBLEMS, ProblemDetails
+from api.openapi.problem_details import ProblemDetails
+from api.openapi.problems import PROBLEMS
 from api.openapi.schemas import PLACE, Wanted, schemas, used
 
 STREAM = {

@@ -11,12 +11,26 @@ from api.routes.policies import lab
 from api.routes.policies.endpoints import POLICIES
 from api.routes.turns import HeldTurn, TurnOffer
 from projections import reports
-from projections.views import blame, comments, diff, findings, past, record, review_map, sessions, turns
+from projections.views import (
+    blame,
+    comments,
+    conversations,
+    diff,
+    findings,
+    inbox,
+    past,
+    record,
+    review_map,
+    sessions,
+    turns,
+)
 
 _events = partial(Operation, answer="EventPage", stream=True, refuses=(429,))
 
 OPERATIONS: dict[str, Operation] = {
-    "show_channel": Operation("Messages", "The active run of an origin, and its queue", answer=sessions.ChannelView),
+    "show_channel": Operation(
+        "Messages", "The active run of an origin, and its queue", answer=conversations.ChannelView
+    ),
     "claim_turn": Operation(
         tag="Turns",
         summary="Claim the oldest turn that waits for an external agent",
@@ -137,13 +151,13 @@ OPERATIONS: dict[str, Operation] = {
         "it, and each ranks its hunks before those without. Ties are in file order; every hunk is in the list.",
         answer=review_map.ReviewMapView,
     ),
-    "list_conversations": Operation("Messages", "Conversations, newest first", answer=sessions.ConversationPage),
+    "list_conversations": Operation("Messages", "Conversations, newest first", answer=conversations.ConversationPage),
     "show_conversation": Operation(
         tag="Messages",
         summary="The messages of a conversation, and its last result",
         description="Messages of one `origin`. The next message starts from the last result, and the team reads what "
         "was said before.",
-        answer=sessions.ConversationView,
+        answer=conversations.ConversationView,
     ),
     "show_blame": Operation(
         tag="Sessions",
@@ -185,7 +199,7 @@ OPERATIONS: dict[str, Operation] = {
         description="Discussions that wait for a decision, orchestrations at a checkpoint or stopped, sessions out of "
         "budget. `choices` are what `/decision` takes, or the session's available commands; `version` is for "
         "`If-Match`.",
-        answer=sessions.DecisionPage,
+        answer=inbox.DecisionPage,
     ),
     "list_log": _events(
         tag="Log",

@@ -1,12 +1,7 @@
-"""Problems in the description: what each kind means and what to do about it, and their model. Tests check real answers
-against it (contract §3)."""
+"""Problems in the description: what each kind means and what to do about it. Tests check real answers against it
+(contract §3)."""
 
 from types import MappingProxyType
-
-from pydantic import Field
-
-from api.actions.answers import absent
-from domain.values.base import Value
 
 PROBLEMS = MappingProxyType(
     {
@@ -39,33 +34,3 @@ PROBLEMS = MappingProxyType(
         "not reached the position in `Read-After`. Wait for `Retry-After` seconds and send the same request again.",
     }
 )
-
-
-class Fault(Value):
-    """One thing that is wrong with a request."""
-
-    pointer: str = Field(description="JSON Pointer into the body, or / and the name of a query parameter")
-    detail: str
-    code: str | None = Field(default=None, exclude_if=absent, description="stable code of the detail")
-    params: dict[str, object] | None = Field(default=None, exclude_if=absent, description="the values in the detail")
-
-
-class ProblemDetails(Value):
-    """RFC 9457. Never repeats what was sent."""
-
-    type: str = Field(description="documentation of this kind of problem")
-    title: str
-    status: int
-    detail: str
-    code: str | None = Field(
-        default=None, exclude_if=absent, description="stable code of the detail; `invalid` if `errors` says more"
-    )
-    params: dict[str, object] | None = Field(default=None, exclude_if=absent, description="the values in the detail")
-    errors: tuple[Fault, ...] | None = Field(default=None, exclude_if=absent)
-    allowed: tuple[str, ...] | None = Field(default=None, exclude_if=absent, description="409: the allowed actions")
-    current_version: int | None = Field(default=None, exclude_if=absent, description="412: the session's version")
-    reason: str | None = Field(
-        default=None,
-        exclude_if=absent,
-        description="409 for a claimed turn: settled, cancelled, waiting, elsewhere, deadline or timeout",
-    )

@@ -1,4 +1,4 @@
-"""Which turn wrote each line of a file."""
+"""The turn that wrote each line of a file."""
 
 import posixpath
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What was said in a conversation."""
+"""The messages of a conversation."""
 
 from starlette.requests import Request
 from starlette.responses import Response

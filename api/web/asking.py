@@ -11,7 +11,7 @@ from api.web.plain_text import cut, shown
 from domain.delivery.state import Delivery
 from domain.orchestration.state import Orchestration
 from domain.session.state import Session
-from projections.views.sessions import WaitingItem
+from projections.views.inbox import WaitingItem
 
 ROW: Final = 72
 """How many characters of what is asked a row has room for."""

@@ -34,7 +34,7 @@ from projections.engine.ports import Database
 from projections.record.session import view
 from projections.record.status import outcome
 from projections.sessions import conversations, overview
-from projections.views.sessions import ConversationView
+from projections.views.conversations import ConversationView
 
 LISTED: Final = 100
 """Conversations in the list."""

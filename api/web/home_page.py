@@ -46,7 +46,8 @@ from projections.engine.ports import Database
 from projections.record.status import phrase
 from projections.sessions import inbox, overview
 from projections.sessions.overview import NEEDS
-from projections.views.sessions import SessionItem, WaitingItem
+from projections.views.inbox import WaitingItem
+from projections.views.sessions import SessionItem
 
 LOOKED = ("kind", "status", "q", "label", "owner", "repository", "from", "to", "cursor")
 """The filters of the list."""

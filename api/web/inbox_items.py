@@ -16,7 +16,7 @@ from domain.session.state import Session
 from domain.session.waits import RETRY, answers
 from projections.engine.ports import Database
 from projections.record.status import is_phrase
-from projections.views.sessions import WaitingItem
+from projections.views.inbox import WaitingItem
 
 WORDS, SYNTHESIS = 600, 2_000
 """How many characters of a reason and of a synthesis are shown; the session has all of it."""

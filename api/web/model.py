@@ -10,7 +10,8 @@ from domain.values.budget import dollars
 from projections.engine.ports import Database
 from projections.sessions import overview
 from projections.views.base import ApprovalView
-from projections.views.sessions import SessionItem, WaitingItem
+from projections.views.inbox import WaitingItem
+from projections.views.sessions import SessionItem
 
 REASON = 200
 """How many characters of the reason for a wait are shown."""

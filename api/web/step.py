@@ -1,4 +1,4 @@
-"""What an agent does right now, in a line."""
+"""The present step of an agent, in a line."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What a channel answers to a command: events, or a refusal."""
+"""The answers of a channel to commands: events, or a refusal."""
 
 from domain.channel.commands import TO_END, TO_GO_ON, ContinueLatest, NoteSession, ReceiveMessage, ResetLatest
 from domain.channel.events import (

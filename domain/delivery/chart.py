@@ -1,4 +1,4 @@
-"""Which step of a delivery may follow which (S4 §6): the chart, its table, the phases."""
+"""The steps of a delivery that may follow each other (S4 §6): the chart, its table, the phases."""
 
 from collections.abc import Iterable, Sequence
 from typing import Literal, get_args

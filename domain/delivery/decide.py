@@ -1,4 +1,4 @@
-"""How a delivery answers a command: events, or a refusal (S4 §4–§7, behaviour §3)."""
+"""The answers of a delivery to commands: events, or a refusal (S4 §4–§7, behaviour §3)."""
 
 from domain.delivery.chart import PHASES, TABLE, Phase
 from domain.delivery.commands import (

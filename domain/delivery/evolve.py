@@ -1,4 +1,4 @@
-"""How events change a delivery: `evolve` only assigns and decides nothing."""
+"""Changes of a delivery by events: `evolve` only assigns and decides nothing."""
 
 from dataclasses import replace
 from typing import get_args

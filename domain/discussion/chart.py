@@ -1,4 +1,4 @@
-"""Which step of a review or a debate may follow which (S2, behaviour §2.1)."""
+"""The steps of a review or a debate that may follow each other (S2, behaviour §2.1)."""
 
 from typing import Literal
 

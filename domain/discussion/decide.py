@@ -1,4 +1,4 @@
-"""How a review or a debate answers a command: events, or a refusal (S2, behaviour §2, K-24…K-35)."""
+"""The answers of a review or a debate to commands: events, or a refusal (S2, behaviour §2, K-24…K-35)."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Which step of an orchestration may follow which (S0 2-B…2-D, S1 §2)."""
+"""The steps of an orchestration that may follow each other (S0 2-B…2-D, S1 §2)."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""How an orchestration answers a command: events, or a refusal (S0, S1, S3; behaviour §1; K-1…K-25)."""
+"""The answers of an orchestration to commands: events, or a refusal (S0, S1, S3; behaviour §1; K-1…K-25)."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""How events change an orchestration: `evolve` only assigns."""
+"""Changes of an orchestration by events: `evolve` only assigns."""
 
 from collections.abc import Iterator
 from typing import Final

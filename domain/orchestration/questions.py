@@ -1,4 +1,4 @@
-"""What the planner and the assistant are asked, besides the work of a round."""
+"""Questions to the planner and the assistant, besides the work of a round."""
 
 from collections.abc import Mapping
 

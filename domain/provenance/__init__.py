@@ -1,1 +1,1 @@
-"""Which turn a line comes from: what turns added, and where it moved since."""
+"""The turn that a line comes from: what turns added, and where it moved since."""

@@ -1,4 +1,4 @@
-"""Which finding of a review a change addresses."""
+"""The finding of a review that a change addresses."""
 
 import re
 from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""What all kinds of sessions share."""
+"""Everything that all kinds of sessions share."""

@@ -1,4 +1,4 @@
-"""What running attempts had done when their turns were ended from outside."""
+"""The work of running attempts whose turns are ended from outside."""
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar

@@ -10,8 +10,7 @@ from projections.engine.ports import LATEST, Database
 from projections.record.results import result_of
 from projections.sessions.overview import cursor_of, position_of
 from projections.sessions.row import ROWS, SessionRow
-from projections.views.session import ResultView
-from projections.views.sessions import (
+from projections.views.conversations import (
     ChannelView,
     ConversationItem,
     ConversationLine,
@@ -19,6 +18,7 @@ from projections.views.sessions import (
     ConversationView,
     WaitingMessage,
 )
+from projections.views.session import ResultView
 
 MOST = 200
 """Maximum number of conversations on a page, and of sessions in one: the newest."""

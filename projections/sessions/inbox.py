@@ -15,7 +15,7 @@ from projections.sessions.overview import NEEDS, cursor_of, position_of
 from projections.sessions.questions import QuestionRow, asked_after, number_of_requests
 from projections.sessions.row import EVERYTHING, ROWS, Belonging, SessionRow, belonging
 from projections.views.base import ApprovalView, approval_view
-from projections.views.sessions import DecisionPage, WaitingItem
+from projections.views.inbox import DecisionPage, WaitingItem
 
 DEFAULT_LIMIT, MOST = 50, 200
 

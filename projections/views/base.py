@@ -1,4 +1,4 @@
-"""What every view is made of."""
+"""The base of every view."""
 
 from typing import Any
 

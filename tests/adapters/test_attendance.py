@@ -7,7 +7,8 @@ import pytest
 from adapters.agents.team import Member, Team, example, load
 from adapters.store.errors import StoreError
 from adapters.store.port import Attendances, Store
-from adapters.turns.lease.attendance import Attendance, FileAttendances
+from adapters.turns.lease.attendance import Attendance
+from adapters.turns.lease.attendance_file import FileAttendances
 from adapters.writer.writer import CommandEnvelope, Writer
 from domain.delivery.commands import StartDelivery
 from domain.delivery.state import Delivery

@@ -24,7 +24,8 @@ from adapters.proof.checkpoints import (
     sign,
     signing_key,
 )
-from adapters.proof.inclusion import check_proof, prove
+from adapters.proof.inclusion import prove
+from adapters.proof.inclusion_check import check_proof
 from adapters.proof.transfer import take_in
 from adapters.proof.verify import verify
 from domain.values.base import Unknown

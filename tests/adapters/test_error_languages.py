@@ -10,7 +10,7 @@ import pytest
 from adapters.agents.team import load
 from adapters.project import parse
 from adapters.proof.checkpoints import known_key, public_key, public_text, signing_key
-from adapters.proof.inclusion import check_proof
+from adapters.proof.inclusion_check import check_proof
 from adapters.proof.transfer import take_in
 from adapters.store.sqlite.store import SqliteStore
 from domain.values.base import HansardError, Invalid

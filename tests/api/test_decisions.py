@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from projections.views.sessions import DecisionPage
+from projections.views.inbox import DecisionPage
 from tests.api.server import inside, session, start, system, until
 
 REVIEW = {"kind": "review", "subject": "Step: a result", "maxRounds": 1, "scenario": {"replies": {}}}

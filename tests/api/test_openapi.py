@@ -22,10 +22,11 @@ from api.openapi import Document
 from api.openapi.components import SESSIONS
 from api.openapi.operations import OPERATIONS
 from api.openapi.parameters import AT_ENDPOINTS, QUERY
-from api.openapi.problems import PROBLEMS, ProblemDetails
+from api.openapi.problem_details import ProblemDetails
+from api.openapi.problems import PROBLEMS
 from api.routes.health import Alive, Readiness
 from domain.kinds import KINDS, TOPICS
-from projections.views import diff, past, record, sessions
+from projections.views import diff, inbox, past, record, sessions
 from projections.views.session import DebateView, DeliveryView, OrchestrationView, ReviewView
 from tests.api import talks
 from tests.api.server import delivery, ended, session, start
@@ -309,7 +310,7 @@ def test_a_discussion_looks_as_described_before_and_after_its_decision(
 ) -> None:
     result = view.model_validate(talks.waits(client, body))
     assert result.decision is None and len(result.choices) == 2
-    sessions.DecisionPage.model_validate_json(client.get("/api/decisions").content)
+    inbox.DecisionPage.model_validate_json(client.get("/api/decisions").content)
     talks.decided(client, result.id, result.choices[1])
     after = view.model_validate(session(client, result.id))
     assert after.decision is not None and not after.decision.expired

@@ -22,7 +22,7 @@ from projections.record.budget import Point
 from projections.record.records import Record
 from projections.record.session import view
 from projections.sessions import inbox, overview
-from projections.views.sessions import WaitingItem
+from projections.views.inbox import WaitingItem
 from tests.projections.given import Twin
 from tests.projections.walks import wander
 

@@ -23,7 +23,7 @@ from projections.follow import Follower
 from projections.sessions import fold as overview_fold
 from projections.sessions import inbox, overview
 from projections.sessions.row import ROWS, SessionRow
-from projections.views.sessions import WaitingItem
+from projections.views.inbox import WaitingItem
 from tests.golden.happenings import APPROVING, landing, not_landed, validated
 from tests.golden.make import PLACE
 from tests.projections.stage import REVIEW, Stage, critique

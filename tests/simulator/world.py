@@ -40,7 +40,7 @@ from domain.values.base import Command, Refused, Text
 from domain.values.budget import BudgetLimits
 from projections.follow import Follower
 from projections.sessions import inbox
-from projections.views.sessions import WaitingItem
+from projections.views.inbox import WaitingItem
 from tests.kit.memory_store import MemoryLog, MemoryStore
 from tests.simulator import virtual
 from tests.simulator.agents import BUG, Asked, Performer

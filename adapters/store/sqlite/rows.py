@@ -14,7 +14,8 @@ from adapters.files import private_file
 from adapters.store.errors import StoreError
 from adapters.store.port import SqlConnection
 from adapters.store.sql.rows import SqlRows
-from adapters.store.sqlite.schema import NEEDED, OBJECTS, OF_BEFORE, OURS, columns_of
+from adapters.store.sqlite.columns import columns_of
+from adapters.store.sqlite.schema import NEEDED, OBJECTS, OF_BEFORE, OURS
 from domain.values.sentences import Sentence, sentence_of
 
 _RECEIPT: Final = "key, fingerprint, status, body, at"

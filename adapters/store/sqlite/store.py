@@ -28,10 +28,11 @@ from adapters.store.sql.compression import pack
 from adapters.store.sql.log import SqlRecorder, check_empty, hash_of, receipts_of, redact, rows_of
 from adapters.store.sql.turns import SqlTurns, apply, check_held
 from adapters.store.sql.vault import SqlVault
+from adapters.store.sqlite.columns import add_columns
 from adapters.store.sqlite.connection import FORMAT, check_ownership, connect_durably, insert
 from adapters.store.sqlite.failures import WriteHealth, is_file_error, is_permanent, opening_failure, store_error
 from adapters.store.sqlite.rows import SqliteRows
-from adapters.store.sqlite.schema import SCHEMA, add_columns
+from adapters.store.sqlite.schema import SCHEMA
 from domain.session.redaction import REDACTED
 from domain.values.sentences import Sentence
 

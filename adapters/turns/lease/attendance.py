@@ -4,13 +4,9 @@ Every process that runs turns notes from time to time that it is there. The firs
 missing, before it records anything else: that time uses up no budget (contract-3 §23).
 """
 
-import hashlib
 import json
 import logging
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 from adapters.agents.team import Team
@@ -30,34 +26,6 @@ _TICKS: Final = 2
 _LEAST: Final = 1_000
 """A process may be as late (milliseconds) on a busy machine."""
 Load = Callable[[str], Session | None]
-
-
-class FileAttendances:
-    """When teams of this machine were last there: one file for each, whose time says it."""
-
-    every = 1.0
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def note(self, agents: str, at: int) -> None:
-        path = self._folder / hashlib.sha256(agents.encode()).hexdigest()[:16]
-        try:
-            os.utime(path, ns=(at * 1_000_000, at * 1_000_000))
-        except FileNotFoundError:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            draft = path.with_name(f".{path.name}.{os.getpid()}")
-            draft.write_text(agents, encoding="utf-8")
-            os.utime(draft, ns=(at * 1_000_000, at * 1_000_000))
-            draft.rename(path)
-
-    def noted(self) -> Mapping[str, int]:
-        return dict(self._read())
-
-    def _read(self) -> Iterator[tuple[str, int]]:
-        for path in self._folder.glob("[!.]*") if self._folder.is_dir() else ():
-            with suppress(OSError, ValueError):
-                yield path.read_text(encoding="utf-8"), path.stat().st_mtime_ns // 1_000_000
 
 
 class Attendance:

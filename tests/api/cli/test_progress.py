@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from api.cli.figures import history
+from api.cli.matrix import history
 from api.cli.progress import Lines, LiveScreen, Phases, Steps, figures, screen, summary
 
 BUDGET = {"maxIterations": 6, "maxMinutes": 45, "elapsedMs": 247_000, "remainingIterations": 5, "reason": None}
