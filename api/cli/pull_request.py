@@ -1,6 +1,7 @@
 """`hansard pr`: a session's branch, pushed, with a pull request, which is kept at until it is merged."""
 
 import asyncio
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -8,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
+from adapters.forge.remotes import remote_repository
 from adapters.workspace.person import PersonsGit
 from api.cli import exits
 from api.cli.client import Api, connected, path_of, resolve_to_change
-from api.cli.exits import Failed
+from api.cli.exits import Failed, words_of
 from api.cli.labels import recorded, sentence
 from api.cli.options import HERE, AsJson, Id, TeamFile, Where
 from api.cli.repository import (
@@ -52,13 +54,16 @@ async def pr(
         try:
             await api.post(f"{path_of(session_id)}/pull-request", body)
         except Failed as error:
-            if (error.problem or {}).get("code") not in _NO_FORGE or follow:
+            if (error.problem or {}).get("code") not in _NO_FORGE:
                 raise
-            pull = None
+            pull, why = None, words_of(error)
         else:
             pull = await _followed(api, session_id, to_the_end=bool(follow))
     if pull is None:
-        return await _by_hand(session, where)
+        if follow:
+            say(sentence("It is not followed: {why}", why=why))
+        code = await _by_hand(session, where)
+        return exits.REFUSED if follow else code
     if json:
         put_json(pull)
     return exits.REFUSED if pull["rest"] or pull["state"] == "closed" else exits.OK
@@ -165,14 +170,26 @@ async def _by_hand(session: str, where: Where) -> int:
         note = sentence("Scripted: scripted agents took part; they do no real work.")
         say(note)
         body = "\n\n".join(filter(None, (note, body)))
-    if shutil.which("gh") is None:
+    is_gitlab = _is_gitlab(result.top)
+    if is_gitlab or shutil.which("gh") is None:
         put(f"git push origin {branch if source != result.commit else f'{source}:refs/heads/{branch}'}")
-        put(f"gh pr create --head {branch} --fill-first")
+        create = (
+            shlex.join(("glab", "mr", "create", "--source-branch", branch, "--fill"))
+            if is_gitlab
+            else f"gh pr create --head {branch} --fill-first"
+        )
+        put(create)
         return exits.OK
     with refusing():
         PersonsGit(result.top)("push", "--quiet", "origin", f"{source}:refs/heads/{branch}")
     put(_pull_request(result.top, branch, title, body or title))
     return exits.OK
+
+
+def _is_gitlab(top: Path) -> bool:
+    """Return whether the remote is at GitLab, as far as its address says."""
+    place = remote_repository(run_git(top, "remote", "get-url", "origin").stdout.strip())
+    return place is not None and place.kind == "gitlab"
 
 
 def _has_ref(top: Path, ref: str) -> bool:

@@ -14,7 +14,7 @@ from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Where
 from api.cli.terminal import clock, local_time, put_document, put_json, put_table, say
 
-Name = Literal["summary", "budgets", "quality", "convergence", "decisions", "costs", "waits"]
+Name = Literal["summary", "budgets", "quality", "convergence", "decisions", "costs", "waits", "merges"]
 
 
 async def report(

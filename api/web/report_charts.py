@@ -61,6 +61,7 @@ DRAWN: Final = MappingProxyType(
         "decisions": Drawn(("kind", "reason", "by", "choice"), "waitedMsMean", _column("waitedMsMean"), False),
         "costs": Drawn(("agent", "role"), "tokens", _column("tokens"), True),
         "waits": Drawn(("cause", "agent"), "waitedMs", _column("waitedMs"), True),
+        "merges": Drawn(("sessionId",), "mergedMs", _column("mergedMs"), False),
     }
 )
 

@@ -210,6 +210,7 @@ _GROUPS: Final = MappingProxyType(
         "strategy": "start_choice",
         "exhausted": "reason",
         "reason": "reports_reason",
+        "state": "reports_state",
         "by": "reports_by",
         "measure": "reports_measure",
         "cause": "reports_cause",

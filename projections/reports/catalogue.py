@@ -9,18 +9,19 @@ from pydantic import Field
 from domain.values.base import Unknown, absent, iso
 from domain.values.sentences import Sentence
 from projections.engine.ports import Database, Projection
-from projections.reports import budgets, convergence, costs, decisions, quality, summary, waits
+from projections.reports import budgets, convergence, costs, decisions, merges, quality, summary, waits
 from projections.reports.budgets import BudgetRow, BudgetTotals
 from projections.reports.convergence import ConvergenceFigures, ConvergenceRow
 from projections.reports.costs import CostRow, CostTotals
 from projections.reports.decisions import DecisionRow, DecisionTotals
 from projections.reports.ledger import Filters, ReportRow, ReportTotals
+from projections.reports.merges import MergeRow, MergeTotals
 from projections.reports.quality import QualityRow, QualityTotals
 from projections.reports.summary import SummaryFigures, SummaryRow
 from projections.reports.waits import WaitRow, WaitTotals
 from projections.views.base import View
 
-Name = Literal["summary", "budgets", "quality", "convergence", "decisions", "costs", "waits"]
+Name = Literal["summary", "budgets", "quality", "convergence", "decisions", "costs", "waits", "merges"]
 
 
 class ReportFilters(View):
@@ -46,9 +47,17 @@ class ReportAnswer(View):
         | tuple[DecisionRow, ...]
         | tuple[CostRow, ...]
         | tuple[WaitRow, ...]
+        | tuple[MergeRow, ...]
     )
     totals: (
-        SummaryFigures | BudgetTotals | QualityTotals | ConvergenceFigures | DecisionTotals | CostTotals | WaitTotals
+        SummaryFigures
+        | BudgetTotals
+        | QualityTotals
+        | ConvergenceFigures
+        | DecisionTotals
+        | CostTotals
+        | WaitTotals
+        | MergeTotals
     )
     next_cursor: str | None = Field(
         default=None, exclude_if=absent, description="of a page: the next one; absent on the last one"
@@ -79,6 +88,7 @@ REPORTS: Final[dict[str, Report]] = {
         Report("decisions", decisions.PROJECTION, DecisionRow, decisions.make),
         Report("costs", costs.PROJECTION, CostRow, costs.make),
         Report("waits", waits.PROJECTION, WaitRow, waits.make),
+        Report("merges", merges.PROJECTION, MergeRow, merges.make),
     )
 }
 

@@ -10,10 +10,13 @@ from typing import Final
 import pytest
 
 from tests.api.server import inside
-from tests.api.test_pull_requests import FAST, Life, wrote
+from tests.api.test_pull_requests import Life, wrote
 from tests.kit.forge import TOKEN, FakeForge, Kind
 
-ENDINGS: Final = ("merge", "squash", "rebase", "close", "force")
+ENDINGS: Final = ("merge", "squash", "rebase", "close", "force", "reopen", "delete", "red for ever")
+FAST: Final = {"poll_seconds": 0.1, "quiet_seconds": 0}
+SECRET: Final = "tell-nobody"
+HOOK: Final = "/api/forge/webhook"
 
 
 def check(life: Life, ending: str) -> None:
@@ -66,7 +69,53 @@ def nonsense(life: Life) -> None:
     life.forge.fail(status=200, body=b"<html>maintenance</html>", times=2)
 
 
-STEPS: Final[tuple[Callable[[Life], None], ...]] = (green, red, person, stranger, bot, away, limited, nonsense)
+def drops(life: Life) -> None:
+    life.forge.fail(drop=True, times=2)
+
+
+def slow(life: Life) -> None:
+    life.forge.delay = 0.1
+    green(life)
+    life.forge.delay = 0.0
+
+
+def pending(life: Life) -> None:
+    """A check that never ends, and one that has failed, start nothing."""
+    head = life.forge.head(life.branch)
+    stuck = life.forge.check(head, "slow", None)
+    life.forge.check(head, "tests", "failure", log="1 failed")
+    pushes = life.topics.count("forge.push_requested")
+    green_hook(life)
+    assert life.topics.count("forge.push_requested") == pushes
+    life.forge.checks.remove(stuck)
+    life.reaches("forge.pushed", life.topics.count("forge.pushed") + 1)
+    green(life)
+
+
+def conflict(life: Life) -> None:
+    seen, pushes = life.topics.count("forge.conflicted"), life.topics.count("forge.pushed")
+    life.forge.commit("main", {"shop.py": f"of the base {seen}\n"})
+    life.reaches("forge.conflicted", seen + 1)
+    life.reaches("forge.pushed", pushes + 1)
+
+
+def colleague(life: Life) -> None:
+    taken = life.topics.count("session.commits_taken")
+    theirs = life.forge.commit(life.branch, {f"notes-{taken}.md": "By hand"})
+    life.reaches("session.commits_taken", taken + 1)
+    assert life.forge.git("merge-base", theirs, str(life.forge.head(life.branch))) == theirs
+
+
+def green_hook(life: Life) -> None:
+    """A hook that is sent twice does no more than one that is lost; a forged one does nothing."""
+    for token, status in ((SECRET, 202), (SECRET, 202), ("forged", 401)):
+        assert life.client.post(HOOK, json={}, headers={"X-Gitlab-Token": token}).status_code == status
+
+
+STEPS: Final[tuple[Callable[[Life], None], ...]] = (
+    *(green, red, person, stranger, bot, away, limited, nonsense),
+    *(drops, slow, pending, conflict, colleague, green_hook),
+)
 
 
 def end(life: Life, ending: str) -> None:
@@ -74,6 +123,31 @@ def end(life: Life, ending: str) -> None:
         case "close":
             life.forge.close(1)
             life.reaches("forge.closed")
+        case "reopen":
+            life.forge.close(1)
+            life.reaches("forge.closed")
+            assert life.waits_for("forge")["cause"] == "closed"
+            life.forge.reopen(1)
+            life.reaches("forge.reopened")
+            green(life)
+            end(life, "merge")
+        case "delete":
+            life.forge.delete_branch(life.branch)
+            if life.forge.kind == "gitlab":
+                life.forge.comment(1, "bea", "And a list?", path="shop.py", line=1)
+                assert life.waits_for("forge")["cause"] == "branch_gone"
+            else:
+                assert life.waits_for("forge")["cause"] == "closed"
+            assert life.forge.head(life.branch) is None
+        case "red for ever":
+            for _ in range(3):
+                pushes = life.topics.count("forge.pushed")
+                check(life, "failure")
+                life.reaches("forge.pushed", pushes + 1)
+            before = life.topics.count("session.revision_requested")
+            check(life, "failure")
+            assert life.waits_for("checks")["cause"] == "checks_attempts"
+            assert life.topics.count("session.revision_requested") == before
         case "force":
             theirs = life.forge.commit(life.branch, {"x": "x\n"}, onto=life.forge.head("main"))
             assert life.waits_for("forge")["cause"] == "forced_push"
@@ -99,13 +173,16 @@ def nothing_twice(life: Life) -> None:
 def test_a_life_ends_as_scripted(seed: int, kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)  # noqa: S311 - the same lives every time
     monkeypatch.setenv("FORGE_TOKEN", TOKEN)
+    monkeypatch.setenv("HOOK_SECRET", SECRET)
     with FakeForge(tmp_path, kind) as forge:
         file = tmp_path / "forge.toml"
-        file.write_text(forge.settings(**FAST), encoding="utf-8")
+        file.write_text(forge.settings(**FAST, secret="env:HOOK_SECRET"), encoding="utf-8")
         with inside(tmp_path / "data", trust="all", sandbox="off", forge=file) as client:
             life = Life(client, forge, tmp_path / "shop")
-            life.delivers(*(wrote(f"{number}\n") for number in range(8))).pulls()
-            for step in chance.choices(STEPS, k=chance.randint(1, 4)):
+            life.delivers(*(wrote(f"{number}\n") for number in range(20))).pulls()
+            steps = chance.choices(STEPS, k=chance.randint(1, 4))
+            for step in steps:
                 step(life)
-            end(life, chance.choice(ENDINGS))
+            ending = chance.choice(ENDINGS)
+            end(life, "merge" if ending == "rebase" and conflict in steps else ending)
             nothing_twice(life)

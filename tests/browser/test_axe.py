@@ -65,7 +65,7 @@ def pages(server: Server) -> dict[str, str]:
     }
     result = {name: f"/sessions/{session_id}" for name, session_id in sessions.items()}
     kinds = {f"form of a {kind}": f"/?start={kind}" for kind in ("delivery", "orchestration", "review", "debate")}
-    reports = ("summary", "budgets", "quality", "convergence", "decisions", "costs", "waits")
+    reports = ("summary", "budgets", "quality", "convergence", "decisions", "costs", "waits", "merges")
     return (
         {"home": "/", "inbox": "/decisions", "error": "/sessions/none", "reference": "/docs"}
         | empty

@@ -64,7 +64,7 @@ def test_views_catch_up_to_the_head_of_a_log_that_was_there_before(store: Store,
     assert follower.catch_up() == 66
     assert (follower.position, follower.lag()) == (66, 0)
     names = ["overview"]
-    reports = ["summary", "budgets", "quality", "convergence", "decisions", "costs", "waits"]
+    reports = ["summary", "budgets", "quality", "convergence", "decisions", "costs", "waits", "merges"]
     assert follower.lags() == dict.fromkeys([*names, *(f"report_{name}" for name in reports)], 0)
     with views.reading() as db:
         assert [item.version for item in overview.page(db).items] == [66]
