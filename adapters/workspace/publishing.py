@@ -3,8 +3,9 @@
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from adapters.workspace.git import WorkspaceError, branch_at
+from adapters.workspace.git import WorkspaceError, branch_at, in_theirs
 from adapters.workspace.workspace import Workspace
+from domain.session.workspace import BranchWas
 from domain.values.sentences import Sentence
 
 _BRANCHES: Final = 9
@@ -30,6 +31,25 @@ def hand_over(workspace: Workspace, commit: str, branch: str) -> str | None:
                 workspace.write_notes(commit)
             return name if published else None
     return None
+
+
+def found(workspace: Workspace, branch: str, last: str | None) -> BranchWas:
+    """How the branch is before the work is published as it, which was published as `last` before."""
+    folder = Path(workspace.repository or ".")
+    at = branch_at(folder, branch)
+    if last is None:
+        return "new"
+    if at is None:
+        return "gone"
+    return "set_back" if at != last and _leads_to(folder, at, last) else "here"
+
+
+def _leads_to(folder: Path, older: str, newer: str) -> bool:
+    try:
+        in_theirs(["merge-base", "--is-ancestor", older, newer], folder)
+    except WorkspaceError:
+        return False
+    return True
 
 
 class BranchMoved(WorkspaceError):

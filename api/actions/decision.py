@@ -54,7 +54,7 @@ class Decision(Body):
     "review or debate. Its view lists the `choices`. Only the first decision counts; others are "
     "rejected.",
     example={"decision": "skip", "rationale": "known, and planned for later"},
-    form=FormOf(("decision", "rationale", "seen")),
+    form=FormOf(("decision", "rationale", "seen", "comments")),
     tools=(
         Tool(
             "decide",

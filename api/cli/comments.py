@@ -17,10 +17,11 @@ from api.cli.terminal import paint, put, put_json, say, visible, visible_name
 from api.cli.texts import text_from
 
 if TYPE_CHECKING:
-    from api.cli.answers import CommentView
+    from api.cli.answers import CommentAnswerView, CommentView
 
 _PLACE: Final = re.compile(r"(.+?):([1-9][0-9]{0,9})(?:-([1-9][0-9]{0,9}))?")
 _ALL: Final = 10_000
+_WHOLE: Final = RemarkPlace()
 
 
 async def comment(
@@ -54,11 +55,11 @@ async def comment(
     path, line, end = _place(place)
     async with connected(where, "all") as api:
         session_id = await resolve_to_change(api, session)
+        about = RemarkPlace(path, line, "old" if old else "new")
         if message is None and is_interactive():
-            remarks, head = await edit_remarks(api, session_id, path, line, head)
+            remarks, head = await edit_remarks(api, session_id, about, head)
         else:
-            text = text_from(message, None, what="comment", option="--message")
-            remarks = [EditedWords(RemarkPlace(path, line, "old" if old else "new"), text)]
+            remarks = [EditedWords(about, text_from(message, None, what="comment", option="--message"))]
         if not remarks:
             say(sentence("Nothing was written, so nothing was recorded."))
             return exits.OK
@@ -87,19 +88,24 @@ def _place(words: str | None) -> tuple[str | None, int | None, int | None]:
 
 
 async def edit_remarks(
-    api: Api, session_id: str, path: str | None = None, line: int | None = None, head: str | None = None
-) -> tuple[list[EditedWords], str | None]:
-    """Returns what the person writes below the diff, and the commit that they see there."""
+    api: Api, session_id: str, place: RemarkPlace = _WHOLE, head: str | None = None, lead: str = ""
+) -> tuple[list[EditedWords] | None, str | None]:
+    """Returns what the person writes below the diff, and the commit that they see there; None if they emptied the file,
+    as one does to cancel a commit. `lead` is said above it."""
     changes = await api.get(f"{path_of(session_id)}/changes")
-    shown = quoted(str(changes["patch"]), only=path)
-    text = await asyncio.to_thread(edited, f"\n{shown}\n")
+    shown = quoted(str(changes["patch"]), only=place.path)
+    how = sentence("Write above everything, or below the lines that you mean. An empty file cancels.")
+    text = await asyncio.to_thread(
+        edited, "\n".join(["", *(f"> {each}" for each in (how, lead) if each), "", shown, ""])
+    )
+    if not text.strip():
+        return None, head
     seen = head or changes["head"]
-    if line is not None:
+    if place.line is not None:
         words = unquoted(text)
-        return ([EditedWords(RemarkPlace(path, line), words)] if words else []), seen
-    remarks = remarks_in(text, shown)
-    whole = RemarkPlace(path)  # what is written above everything
-    return [each._replace(place=whole) if each.place == RemarkPlace() else each for each in remarks], seen
+        return ([EditedWords(place, words)] if words else []), seen
+    remarks = remarks_in(text, shown)  # what is written above everything is about the file, or the whole
+    return [each._replace(place=place) if each.place == _WHOLE else each for each in remarks], seen
 
 
 def comment_body(remark: EditedWords, end: int | None, head: str | None) -> Fields:
@@ -193,5 +199,13 @@ def _put(item: "CommentView") -> None:
     if item["reason"]:
         put(f"    {sentence('reason: {reason}', reason=visible(str(item['reason'])))}")
     for answer in item["answers"]:
-        words = visible(str(answer["words"]))
-        put(f"    {recorded('comment', answer['answer'])} ({answer['turnId']}): {words}")
+        put(f"    {recorded('comment', answer['answer'])} ({answer['turnId']}): {_said(answer)}")
+
+
+def _said(answer: "CommentAnswerView") -> str:
+    """The agent's words; without any, the paths that it names, or that it says nothing."""
+    if words := str(answer["words"]).strip():
+        return visible(words)
+    if paths := answer["changed"]:
+        return sentence("changed {paths}", paths=", ".join(map(visible_name, paths)))
+    return sentence("without words")

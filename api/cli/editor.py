@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -19,6 +20,8 @@ from api.cli.labels import sentence
 from domain.provenance.patches import hunks
 from domain.session.comments import CommentSide
 
+_EDITORS: Final = ("GIT_EDITOR", "VISUAL", "EDITOR")
+"""The variables that name the editor, in git's order."""
 _QUOTE: Final = "> "
 _FILE: Final = re.compile(r"> === (.+)")
 _LINE: Final = re.compile(r"> *(\d+) ([ +-])\|(.*)")
@@ -62,7 +65,8 @@ def _quoted(patch: str, only: str | None) -> Iterator[str]:
 def edited(text: str) -> str:
     """Returns what the person's editor leaves of the text. Raises Failed where it cannot be started, or ends with an
     error."""
-    command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    named = (os.environ.get(name, "").strip() for name in _EDITORS)
+    command = next(filter(None, named), "vi")
     with tempfile.TemporaryDirectory(prefix="hansard-comment-") as folder:
         file = Path(folder) / "COMMENT.diff"
         file.write_text(text, "utf-8", "surrogateescape")
@@ -74,7 +78,9 @@ def edited(text: str) -> str:
             ) from None
         if done.returncode:
             raise Failed(sentence("The editor {command} ended with an error; nothing was recorded.", command=command))
-        return file.read_text("utf-8", "replace")
+        with suppress(FileNotFoundError):
+            return file.read_text("utf-8", "replace")
+        return ""
 
 
 def unquoted(text: str) -> str:

@@ -8,11 +8,13 @@ from api.cli import exits
 from api.cli.asking import is_interactive
 from api.cli.client import Api, connected, path_of, resolve_to_change
 from api.cli.comments import comment_body, edit_remarks
-from api.cli.editor import RemarkPlace
+from api.cli.editor import EditedWords, RemarkPlace, save_words
+from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Fields, Id, Key, TeamFile, Version, Where
 from api.cli.steer import follow_posted, post_action
 from api.cli.terminal import say
+from api.cli.texts import text_from
 
 _ALL: Final = 1_000
 
@@ -54,21 +56,37 @@ async def revise(
     amounts: Fields = {"addIterations": iterations, "addMinutes": minutes, "addRounds": rounds}
     async with connected(where, "work" if wait else "all", team=team) as api:
         session_id = await resolve_to_change(api, session)
-        body = amounts | (await _edited(api, session_id) if message is None and is_interactive() else {"text": message})
-        if "comments" in body and not body["text"] and not body["comments"]:
+        asks = message is None and is_interactive()
+        words, remarks = (await _edited(api, session_id)) if asks else ({"text": _text(message)}, [])
+        if asks and not words:
             say(sentence("Nothing was written, so nothing was recorded."))
             return exits.OK
-        posted = await post_action(api, session_id, "revise", body, key=idempotency_key, version=if_version)
+        try:
+            posted = await post_action(
+                api, session_id, "revise", amounts | words, key=idempotency_key, version=if_version
+            )
+        except Failed:
+            if remarks:
+                say(sentence("Your words are kept in {file}.", file=save_words(remarks)))
+            raise
         done = sentence("Requested changes to session {session_id}.", session_id=posted.session_id)
         return await follow_posted(api, posted, done, wait=wait, json=json)
 
 
-async def _edited(api: Api, session_id: str) -> Fields:
+def _text(message: str | None) -> str | None:
+    """The words of --message; with `-`, those that come through stdin."""
+    return text_from(message, None, what="request", option="--message") if message == "-" else message
+
+
+async def _edited(api: Api, session_id: str) -> tuple[Fields, list[EditedWords]]:
     """Returns what the person writes above the diff, and the comments: the open ones, and what is written below its
-    lines."""
-    remarks, head = await edit_remarks(api, session_id)
+    lines. Nothing where they cancel, or say nothing while no comment is open."""
     items, _ = await api.pages(f"{path_of(session_id)}/comments", limit=_ALL)
     waiting = [item["commentId"] for item in items if item["status"] in ("open", "unchanged")]
+    lead = sentence("Open comments that go with it: {names}.", names=", ".join(waiting)) if waiting else ""
+    remarks, head = await edit_remarks(api, session_id, lead=lead)
+    if remarks is None or not (remarks or waiting):
+        return {}, []
     text = "\n\n".join(each.text for each in remarks if each.place == RemarkPlace())
     made = [comment_body(each, None, head) for each in remarks if each.place != RemarkPlace()]
-    return {"text": text or None, "comments": [*waiting, *made]}
+    return {"text": text or None, "comments": [*waiting, *made]}, remarks

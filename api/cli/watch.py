@@ -264,6 +264,8 @@ async def _say_what_next(api: Api, session: "Session", waiting: "list[Session]")
 
 def _say_result(session: "Session", result: "ResultView") -> None:
     """The commands for a result, each as it works from here."""
+    if session["status"] in ("success", "done"):
+        say(f"{sentence('To have something changed:')} hansard revise {session['id']}")
     lead, command = _to_use(result)
     repository = Path(result["repository"] or ".")
     elsewhere = command in ("apply", "merge") and repository.is_dir() and not Path.cwd().is_relative_to(repository)

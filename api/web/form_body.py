@@ -16,6 +16,7 @@ from domain.values.sentences import sentence_of
 from domain.values.words import Words
 
 _NUMBER: Final = re.compile("-?[0-9]{1,16}")
+_REMARK: Final = re.compile(r"(?P<path>[^\s:]\S*?):(?P<line>[0-9]{1,16})(?:-(?P<end>[0-9]{1,16}))?:?\s+(?P<text>.*\S)")
 _DOLLARS: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,6})?")
 
 
@@ -97,6 +98,8 @@ def _value(model: type[BaseModel], place: str, text: str) -> Any:
     types = _types_at(model, place.split("."))
     if bool in types:
         return True
+    if any(get_origin(each) is list for each in types):
+        return [_remark(line) for line in _lines(text)]
     return number(text) if int in types else text
 
 
@@ -124,6 +127,15 @@ def _by_alias(model: type[BaseModel]) -> dict[str, Any]:
 
 def _aliases(model: type[BaseModel]) -> tuple[str, ...]:
     return tuple(_by_alias(model))
+
+
+def _remark(line: str) -> dict[str, Any]:
+    """Returns what is remarked: `src/shop.py:12-14 Name it.` is about lines, and other words about the whole."""
+    match = _REMARK.fullmatch(line)
+    if match is None:
+        return {"text": line}
+    end = {"endLine": number(match["end"])} if match["end"] else {}
+    return {"path": match["path"], "line": number(match["line"]), **end, "text": match["text"]}
 
 
 def _lines(typed: str) -> list[str]:

@@ -218,7 +218,8 @@ def _package(first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Seque
             case ArtifactCreated():
                 fields["patch"] = event.content
             case BranchPublished():
-                fields |= {"branch": event.branch, "commit": event.commit, "made_of": event.made_of}
+                names = ("branch", "commit", "made_of", "branch_was")
+                fields |= {name: getattr(event, name) for name in names}
             case PhaseCompleted():
                 fields |= {"problem": event.problem, "sentence": event.sentence}
     return RecordPackage(**fields)

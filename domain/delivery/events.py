@@ -13,7 +13,7 @@ from domain.session.team_decisions import (
     TeamPolicy,
 )
 from domain.session.validation import Cause, CleanRoom, Flake, SetupCommand, Stage, ValidationStep, WorkCoverage
-from domain.session.workspace import EVERYTHING, PathScope, ReviewedDiff
+from domain.session.workspace import EVERYTHING, BranchWas, PathScope, ReviewedDiff
 from domain.values.base import DomainEvent, Text, Value, absent
 from domain.values.budget import BudgetLimits, ExhaustedBudget, Reason
 from domain.values.sentences import Sentence
@@ -363,6 +363,9 @@ class BranchPublished(DeliveryEvent):
         default=None,
         exclude_if=absent,
         description="the recorded state, where filters or encodings of the repository store it in another form",
+    )
+    branch_was: BranchWas | None = Field(
+        default=None, exclude_if=absent, description="how the branch was found; null in old logs"
     )
 
 

@@ -309,6 +309,7 @@ def record_package(now: Run, command: RecordPackage) -> Events:
         branch=command.branch,
         commit=command.commit,
         made_of=command.made_of,
+        branch_was=command.branch_was,
         problem=command.problem,
         sentence=command.sentence,
     )

@@ -1,8 +1,10 @@
 """What an agent says to a person's comments, beside its text (contract-3 §18)."""
 
+from collections import Counter
+from contextlib import suppress
 from typing import Annotated, Final, Literal, get_args
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
 from domain.replies.extraction import Object, Shape, find
 from domain.replies.shapes import MaybeFew, MaybeWords, ReplyShape, SomeWords, fitted, in_any_case
@@ -52,6 +54,16 @@ def comment_answers(text: str, names: frozenset[str]) -> tuple[AnsweredComment, 
     return answers
 
 
+def readable_answers(text: str, names: frozenset[str]) -> tuple[AnsweredComment, ...]:
+    """Returns those answers of an illegible reply that can be read: each as if the others were not there."""
+    try:
+        found = find(text, _SINGLE)
+    except Unreadable:  # it contradicts itself
+        return ()
+    counts = Counter(each.comment_id for each in found or ())
+    return tuple(each for each in found or () if each.comment_id in names and counts[each.comment_id] == 1)
+
+
 def _answers(data: Object) -> bool:
     return "comments" in data
 
@@ -60,4 +72,14 @@ def _fit(data: Object) -> _CommentAnswers:
     return fitted(_CommentAnswers, data, name=_NAME)
 
 
+def _each(data: Object) -> tuple[AnsweredComment, ...]:
+    """Those answers that fit."""
+    given, found = data["comments"], list[AnsweredComment]()
+    for each in given[:_MOST] if isinstance(given, list) else ():
+        with suppress(ValidationError):
+            found.append(AnsweredComment.model_validate(each, by_alias=True, by_name=False))
+    return tuple(found)
+
+
+_SINGLE: Final = Shape(name=_NAME, keys=("comments",), claims=_answers, fit=_each)
 _ANSWERS: Final = Shape(name=_NAME, keys=("comments",), claims=_answers, fit=_fit)

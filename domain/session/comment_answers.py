@@ -9,7 +9,7 @@ import posixpath
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final, TypeVar
 
-from domain.replies.comments import AnsweredComment, comment_answers
+from domain.replies.comments import AnsweredComment, comment_answers, readable_answers
 from domain.session.attempts import Failure, unreadable
 from domain.session.comments import Comment, CommentAnswered
 from domain.session.decision import Events, Now, content
@@ -33,13 +33,15 @@ def unchanged_comments(session: Session) -> tuple[Comment, ...]:
 
 
 def illegible_answers(session: Session, command: RecordReply) -> Failure | None:
-    """Returns why the answers to comments in a reply cannot be read; None where they can, and where there are none."""
+    """Returns why the answers to comments in a reply cannot be read; None where they can, and where there are none. The
+    work counts where they were asked for again and still cannot: comments without an answer are seen to later."""
     if command.failure is not None:
         return command.failure
+    turn = session.outstanding.get(command.turn_id)
     try:
-        _answers(session, command)
+        _strict_answers(session, command)
     except Unreadable as problem:
-        return unreadable(problem)
+        return unreadable(problem) if turn is None or turn.tries.repaired < session.retry.repairs else None
     return None
 
 
@@ -86,8 +88,20 @@ def _why_open(comment: Comment) -> str:
 
 
 def _answers(session: Session, command: RecordReply) -> tuple[AnsweredComment, ...]:
-    names = frozenset(each.comment_id for each in asked_comments(session))
+    """Returns the answers of a reply that counts, those that can be read."""
+    try:
+        return _strict_answers(session, command)
+    except Unreadable:
+        return readable_answers(content(command, command.reply), _names(session))
+
+
+def _strict_answers(session: Session, command: RecordReply) -> tuple[AnsweredComment, ...]:
+    names = _names(session)
     return comment_answers(content(command, command.reply), names) if names else ()
+
+
+def _names(session: Session) -> frozenset[str]:
+    return frozenset(each.comment_id for each in asked_comments(session))
 
 
 def _unsettled(session: Session) -> Iterator[Comment]:

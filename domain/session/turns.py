@@ -11,7 +11,7 @@ from pydantic import Field
 from domain.session import permissions
 from domain.session.activity import ActivityRecorded, ActivitySummary
 from domain.session.attempts import Failure, Work
-from domain.session.workspace import PeopleCommits, ReviewedLines, WorkspaceChanges, WorkspacePrepared
+from domain.session.workspace import BranchWas, PeopleCommits, ReviewedLines, WorkspaceChanges, WorkspacePrepared
 from domain.values.base import Command, Count, DomainEvent, Text, Usage, absent, none_listed
 from domain.values.network import RefusedHost
 from domain.values.sentences import Sentence
@@ -234,6 +234,7 @@ class RecordPackage(RecordTurn):
     branch: str | None = None
     commit: str | None = None
     made_of: str | None = Field(default=None, description="the recorded state, where git stores it in another form")
+    branch_was: BranchWas | None = None
     patch: Text | None = None
     problem: str | None = None
     sentence: Sentence | None = Field(default=None, description="the problem as data")

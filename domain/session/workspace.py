@@ -75,6 +75,11 @@ class WorkspacePrepared(DomainEvent):
     )
 
 
+BranchWas = Literal["new", "here", "gone", "set_back"]
+"""How a publication found its branch: not made yet, as the last one left it, or with people's commits on top, deleted,
+or set back."""
+
+
 class ResultPublished(DomainEvent):
     """The result was published as a branch in the repository; if not, `problem` says why."""
 
@@ -85,6 +90,9 @@ class ResultPublished(DomainEvent):
         default=None,
         exclude_if=absent,
         description="the recorded state, where filters or encodings of the repository store it in another form",
+    )
+    branch_was: BranchWas | None = Field(
+        default=None, exclude_if=absent, description="how the branch was found; null in old logs"
     )
     problem: str | None = Field(default=None, description="why there is no branch")
     sentence: Sentence | None = Field(default=None, exclude_if=absent, description="`problem` as data")

@@ -99,6 +99,11 @@ def _taken(data: Data) -> str:
     return "" if not data.get("base") else "marked" if data.get("paths") else "base"
 
 
+def _branch(data: Data) -> str:
+    was = str(data.get("branchWas") or "new")
+    return "" if was == "new" else was
+
+
 _VARIANTS: Final[Mapping[str, Callable[[Data], str]]] = {
     "turn.requested": _requested,
     "turn.answered": _answered,
@@ -108,7 +113,8 @@ _VARIANTS: Final[Mapping[str, Callable[[Data], str]]] = {
     "session.workspace_prepared": lambda data: (
         "folder" if not data.get("repository") else "dirty" if data.get("dirty") else ""
     ),
-    "session.result_published": lambda data: "" if data.get("branch") else "problem",
+    "session.result_published": lambda data: _branch(data) if data.get("branch") else "problem",
+    "delivery.branch_published": _branch,
     "session.child_requested": lambda data: str(data.get("childKind", "review")),
     "session.child_closed": lambda data: str(data.get("by", "person")),
     "session.commented": lambda data: "lines" if data.get("line") else "file" if data.get("path") else "",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from tests.api.seen import review
+from tests.api.seen import BROWSER, review
 from tests.api.server import Json, delivery, ended, events, inside, only, reached, session, start
 from tests.api.test_baseline import repository
 from tests.api.test_revisions import prompts
@@ -69,3 +69,28 @@ def test_what_is_wrong_with_a_remark_is_named_by_its_place(client: TestClient, t
         assert (answer["status"], [each["pointer"] for each in answer["errors"]]) == (422, [pointer]), answer
     assert decide(client, made, decision="skip")["status"] == 200
     assert ended(client, made["id"])["status"] == "success"
+
+
+PLACED = {"a.txt:1-2 Name <this>.": REMARKS[0], "a.txt:1 Why?": {"text": "Why?", "path": "a.txt", "line": 1}} | {
+    "And a test.": REMARKS[1],
+    "See http://localhost:80 for it.": {"text": "See http://localhost:80 for it."},
+}
+
+
+@pytest.mark.parametrize("where", ["/sessions/{}", "/decisions"])
+def test_remarks_are_made_on_the_page_without_a_script(client: TestClient, tmp_path: Path, where: str) -> None:
+    made = held(client, tmp_path)
+    child = only(events(client, made["id"]), "session.child_requested")[0]["childId"]
+    page = where.format(made["id"])
+    assert f'name="comments" id="comments-{child}"' in client.get(page).text
+    form = {"verb": "decision", "key": "c" * 32, "session": child, "decision": "apply_fix", "rationale": "Not yet."}
+    form["version"] = str(session(client, child)["version"])
+    wrong = form | {"comments": "a.txt:3-2 Backwards <b>."}
+    refused = client.post(page, data=wrong, headers=BROWSER, follow_redirects=False)
+    assert refused.status_code == 422 and "a.txt:3-2 Backwards &lt;b&gt;." in refused.text and "line 3" in refused.text
+    answer = client.post(page, data=form | {"comments": "\n".join(PLACED)}, headers=BROWSER, follow_redirects=False)
+    assert answer.status_code == 303, answer.text
+    kept = session(client, child)["decision"]["comments"]
+    assert [{name: value for name, value in each.items() if value is not None} for each in kept] == list(
+        PLACED.values()
+    )

@@ -115,8 +115,20 @@ def test_a_malformed_answer_is_asked_for_once_more(reply: str) -> None:
     failed, *rest = story.answer(reply)
     assert isinstance(failed, TurnAttemptFailed) and not rest
     assert (failed.failure.code, failed.next, only(story).status) == ("unreadable", "repair", "open")
-    assert "turn.failed" in topics(story.answer(reply, attempt=2)), "only once"
-    assert (story.delivery.status, only(story).status) == ("failed", "open")
+    assert "turn.answered" in topics(story.answer(reply, attempt=2)), "only once: then the work counts without it"
+    assert (story.delivery.status, only(story).status) == ("running", "unchanged")
+    replays(story)
+
+
+def test_of_an_illegible_reply_the_answers_count_that_can_be_read() -> None:
+    story = DeliveryStory(retry=RetryPolicy()).in_review()
+    story.approves()
+    revised(story, ON_WHOLE, ON_WHOLE, head=None)
+    reply = says(said("declined", words="It is fine."), said("answered", "c2", words=""), said("fixed", "c9"))
+    story.answer(reply)
+    story.answer(reply, attempt=2)
+    first, second = story.delivery.comments.all
+    assert (first.status, first.answers[0].words, second.status) == ("declined", "It is fine.", "unchanged")
     replays(story)
 
 

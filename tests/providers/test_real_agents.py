@@ -157,3 +157,31 @@ def test_it_asks_before_it_runs_a_command(
     did = data(events(capsys), "turn.activity_recorded")
     assert [(tool["title"], tool["denied"]) for each in did for tool in each["tools"]] == [(FIX, not fixed)]
     assert (code == 0) == fixed
+
+
+def test_a_person_comments_and_the_same_session_goes_on(
+    program: str, provider: Provider, repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Comments on lines are quoted to the program, which answers each; its conversation is a new one with a digest."""
+    answers = {
+        "comments": [{"id": "c1", "answer": "fixed"}, {"id": "c2", "answer": "declined", "words": "It is short."}]
+    }
+    rename = "sed -i 's/add(a, b)/add(a, c)/; s/a + b/a + c/' calc.py"
+    provider.rules = delivery()
+    agents = ["--team", team(repository, program, provider.url)]
+    assert carry_out([*RUN, *agents]) == 0, capsys.readouterr()
+    assert carry_out(["comment", "latest", "calc.py:1", "-m", "Call it c, please."]) == 0
+    assert carry_out(["comment", "latest", "calc.py", "-m", "Is that all?"]) == 0
+    provider.rules = delivery()
+    provider.rules[3] = Rule("You are the developer", [runs(rename), says(f"Done.\n{json.dumps(answers)}")])
+    assert carry_out(["revise", "latest", "-m", "See my comments.", "--wait", *agents]) == 0, capsys.readouterr()
+    recorded = events(capsys)
+    assert [each["answer"] for each in data(recorded, "session.comment_answered")] == ["fixed", "declined"]
+    assert not [event for event in recorded if event["type"] in ("turn.failed", "turn.attempt_failed")]
+    asked = [each for each in provider.prompts if "See my comments." in each]
+    assert any("on calc.py, line 1:\n> def add(a, b):\nCall it c, please." in each for each in asked)
+    assert carry_out(["comments", "latest", "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)["items"]
+    assert (first["status"], second["status"]) == ("fixed", "declined")
+    assert second["answers"][0]["words"] == "It is short."
+    assert left_running(repository.parent) == []

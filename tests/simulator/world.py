@@ -50,7 +50,9 @@ from tests.simulator.weather import HOUR, Weather
 EPOCH_MS: Final = 1_800_000_000_000
 DAYS: Final = 60
 """After so many days without an end, the simulation gives up."""
-ROLES: Final[tuple[Role, ...]] = ("planner", "architect", "designer", "dev", "reviewer", "judge", "synthesizer")
+ROLES: Final[tuple[Role, ...]] = (
+    *("planner", "architect", "designer", "dev", "reviewer", "judge", "synthesizer", "assistant"),
+)
 EMPLOYEES: Final[tuple[tuple[str, Role], ...]] = (("Backend", "backend"), ("Frontend", "frontend"))
 TEAM: Final = Team(
     agents=tuple(
@@ -251,7 +253,7 @@ class World:
             data_dir=Path("/simulated"),
             settings=settings,
             live=live,
-            build=lambda member, _: Performer(member, self.weather, self.workspaces, self.asked),
+            build=lambda member, _: self._performer(member),
             commands=SimulatedCommands(self.workspaces),
         )
         worker = Worker(
@@ -278,6 +280,9 @@ class World:
         writer.listeners.append(follow)
         self._writer = writer
         return asyncio.create_task(worker.run())
+
+    def _performer(self, member: Member) -> Performer:
+        return Performer(member, self.weather, self.workspaces, self.asked)
 
     async def _kill(self, server: "asyncio.Task[None]") -> None:
         """kill -9: every task of the server ends where it is, and nothing is released or recorded."""

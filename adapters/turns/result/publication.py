@@ -12,11 +12,11 @@ from adapters.workspace import Workspaces
 from adapters.workspace.conversion import converted
 from adapters.workspace.conversion_scratch import Fencing
 from adapters.workspace.git import Lasting
-from adapters.workspace.publishing import BranchMoved, hand_over, move_on
+from adapters.workspace.publishing import BranchMoved, found, hand_over, move_on
 from domain.delivery.state import Delivery
 from domain.session.attempts import Failure
 from domain.session.turns import RecordPackage
-from domain.session.workspace import PeopleCommits
+from domain.session.workspace import BranchWas, PeopleCommits
 from domain.values.base import Blob, HansardError
 from domain.values.sentences import Sentence, because, sentence_of
 
@@ -32,6 +32,7 @@ class _Published(NamedTuple):
     branch: str | None
     commit: str
     recorded: str
+    branch_was: BranchWas | None = None
 
 
 async def publish(job: Job, workspaces: Workspaces, fencing: Fencing, check: CheckMerged) -> RecordPackage:
@@ -79,8 +80,10 @@ def _published(job: Job, workspaces: Workspaces, fencing: Fencing, people: Peopl
     workspace = workspace_of(job, workspaces)
     recorded = people.tree if people is not None else job.session.tree or workspace.base()
     commit = converted(workspace, recorded, fencing)
-    move = hand_over if own_branch(job.session) is None else move_on
-    return _Published(move(workspace, commit, _wanted(job)), commit, recorded)
+    before, wanted = own_branch(job.session), _wanted(job)
+    was = found(workspace, wanted, job.session.published if before else None)
+    branch = (move_on if before else hand_over)(workspace, commit, wanted)
+    return _Published(branch, commit, recorded, was if branch else None)
 
 
 def _unpublished(job: Job, workspaces: Workspaces) -> _Published:
@@ -93,12 +96,13 @@ def _command(
     job: Job, workspaces: Workspaces, done: _Published, people: PeopleCommits | None, problem: Sentence | None
 ) -> RecordPackage:
     workspace, blobs = workspace_of(job, workspaces), list[Blob]()
-    branch, commit, recorded = done
+    branch, commit, recorded, was = done
     return RecordPackage(
         people=people,
         turn_id=job.lease.turn_id,
         attempt=job.lease.attempt,
         branch=branch,
+        branch_was=was,
         made_of=recorded if branch and commit != recorded else None,
         commit=commit if branch or job.session.kind == "orchestration" else None,
         patch=text(workspace.patch(workspace.base(), recorded), blobs),

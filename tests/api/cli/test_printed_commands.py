@@ -18,8 +18,8 @@ __all__ = ["here"]
 PRINTED = re.compile(
     r"`(hansard [^`\n]+)`|(?:^|     |: |, or |^  )(hansard [a-z][^\n]*?)(?=$|     |\. |, or )", re.MULTILINE
 )
-STAYS = ("serve", "watch", "worker", "mcp")
-"""Commands that do not end by themselves."""
+STAYS = ("serve", "watch", "worker", "mcp", "revise")
+"""Commands that do not end by themselves, or have a person write in an editor."""
 PLACES = re.compile(r"\b(?:SESSION|ID|NAME|FILE|TEXT|CHOICE|WHY|PATH|COMMAND|TASK)\b|…|\.\.\.")
 """A word that only says what belongs there; sentences about commands in general have them, and next steps never."""
 ACCEPTED = (0, 1, 6, 7)
