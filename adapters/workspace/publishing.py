@@ -33,7 +33,7 @@ def hand_over(workspace: Workspace, commit: str, branch: str) -> str | None:
     return None
 
 
-def found(workspace: Workspace, branch: str, last: str | None) -> BranchWas:
+def state_before(workspace: Workspace, branch: str, last: str | None) -> BranchWas:
     """How the branch is before the work is published as it, which was published as `last` before."""
     folder = Path(workspace.repository or ".")
     at = branch_at(folder, branch)

@@ -199,10 +199,10 @@ def _put(item: "CommentView") -> None:
     if item["reason"]:
         put(f"    {sentence('reason: {reason}', reason=visible(str(item['reason'])))}")
     for answer in item["answers"]:
-        put(f"    {recorded('comment', answer['answer'])} ({answer['turnId']}): {_said(answer)}")
+        put(f"    {recorded('comment', answer['answer'])} ({answer['turnId']}): {_words_of(answer)}")
 
 
-def _said(answer: "CommentAnswerView") -> str:
+def _words_of(answer: "CommentAnswerView") -> str:
     """The agent's words; without any, the paths that it names, or that it says nothing."""
     if words := str(answer["words"]).strip():
         return visible(words)

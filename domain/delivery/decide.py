@@ -346,8 +346,8 @@ def record_package(now: Now[Delivery], command: RecordPackage) -> Events:
     branch, commit = command.branch, command.commit
     place = f"The work is on branch {branch}." if branch else command.problem or ""
     if branch is not None and commit is not None:
-        found = {"made_of": command.made_of, "branch_was": command.branch_was}
-        yield BranchPublished(message=place, branch=branch, commit=commit, **found, **about(now, "packaging"))
+        details = {"made_of": command.made_of, "branch_was": command.branch_was}
+        yield BranchPublished(message=place, branch=branch, commit=commit, **details, **about(now, "packaging"))
     yield from succeed(
         now, f"{place} Nothing is packaged (packaging is a no-op).".strip(), command.sentence or command.problem
     )

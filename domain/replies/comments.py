@@ -57,11 +57,11 @@ def comment_answers(text: str, names: frozenset[str]) -> tuple[AnsweredComment, 
 def readable_answers(text: str, names: frozenset[str]) -> tuple[AnsweredComment, ...]:
     """Returns those answers of an illegible reply that can be read: each as if the others were not there."""
     try:
-        found = find(text, _SINGLE)
+        answers = find(text, _SINGLE) or ()
     except Unreadable:  # it contradicts itself
         return ()
-    counts = Counter(each.comment_id for each in found or ())
-    return tuple(each for each in found or () if each.comment_id in names and counts[each.comment_id] == 1)
+    counts = Counter(each.comment_id for each in answers)
+    return tuple(each for each in answers if each.comment_id in names and counts[each.comment_id] == 1)
 
 
 def _answers(data: Object) -> bool:
@@ -74,11 +74,11 @@ def _fit(data: Object) -> _CommentAnswers:
 
 def _each(data: Object) -> tuple[AnsweredComment, ...]:
     """Those answers that fit."""
-    given, found = data["comments"], list[AnsweredComment]()
-    for each in given[:_MOST] if isinstance(given, list) else ():
+    items, answers = data["comments"], list[AnsweredComment]()
+    for each in items[:_MOST] if isinstance(items, list) else ():
         with suppress(ValidationError):
-            found.append(AnsweredComment.model_validate(each, by_alias=True, by_name=False))
-    return tuple(found)
+            answers.append(AnsweredComment.model_validate(each, by_alias=True, by_name=False))
+    return tuple(answers)
 
 
 _SINGLE: Final = Shape(name=_NAME, keys=("comments",), claims=_answers, fit=_each)

@@ -9,7 +9,7 @@ import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
-from tests.api.seen import review
+from tests.api.seen import page, review
 from tests.api.server import Json, delivery, ended, events, inside, only, reached, session, start
 from tests.api.test_baseline import repository
 from tests.api.test_revisions import git, revise
@@ -217,3 +217,13 @@ def test_a_fork_of_a_published_session_has_a_branch_of_its_own(client: TestClien
     after = ended(client, name)
     assert after["result"]["branch"] == f"hansard/{name}"
     assert git(folder, "rev-parse", it["result"]["branch"]) == head
+
+
+def test_the_page_shows_the_result_with_what_people_committed(client: TestClient, folder: Path, tmp_path: Path) -> None:
+    it = made(client, folder, {"text": "Nothing to do."})
+    commits(folder, it["result"]["branch"], tmp_path, b_txt="anns words\n", c_txt="hers\n")
+    revise(client, it, {"text": "Look at mine."})
+    assert ended(client, it["id"])["status"] == "success"
+    html = page(client, f"/sessions/{it['id']}?tab=changes")
+    assert "anns words" in html and "hers" in html
+    assert "<code>one" not in html, "what she has replaced is not in the result"

@@ -12,7 +12,7 @@ from adapters.workspace import Workspaces
 from adapters.workspace.conversion import converted
 from adapters.workspace.conversion_scratch import Fencing
 from adapters.workspace.git import Lasting
-from adapters.workspace.publishing import BranchMoved, found, hand_over, move_on
+from adapters.workspace.publishing import BranchMoved, hand_over, move_on, state_before
 from domain.delivery.state import Delivery
 from domain.session.attempts import Failure
 from domain.session.turns import RecordPackage
@@ -81,7 +81,7 @@ def _published(job: Job, workspaces: Workspaces, fencing: Fencing, people: Peopl
     recorded = people.tree if people is not None else job.session.tree or workspace.base()
     commit = converted(workspace, recorded, fencing)
     before, wanted = own_branch(job.session), _wanted(job)
-    was = found(workspace, wanted, job.session.published if before else None)
+    was = state_before(workspace, wanted, job.session.published if before else None)
     branch = (move_on if before else hand_over)(workspace, commit, wanted)
     return _Published(branch, commit, recorded, was if branch else None)
 

@@ -9,11 +9,12 @@ from typing import Any, Final
 
 from api.web.plain_text import cut
 from api.web.session.comments import put_under_lines, threads_of
-from api.web.session.context import SENTENCE, PanelContext, event_of
+from api.web.session.context import SENTENCE, PanelContext, event_of, whole
 from api.web.session.diffing import Changed, Row, rows_of
 from api.web.session.patches import FilePatch, counts, files_of, net
 from api.web.session.turns import TurnCard, patch_of, turns_of
 from domain.delivery.events import ValidationFailed
+from domain.delivery.state import Delivery
 from domain.kinds import allowed_actions
 from domain.orchestration.state import Orchestration
 
@@ -25,7 +26,7 @@ def changes(context: PanelContext) -> dict[str, Any]:
     shown = [(turn, files) for turn, files in made if context.turn in ("", turn.id)]
     origins = Origins(context)
     by_turn = {turn.number: origins.of(turn) for turn, _ in shown}
-    files = _net(shown)
+    files = _with_people(context, _net(shown)) if not context.turn else _net(shown)
     result = context.it.get("result") or {}
     marks = _marks(result, origins.failing())
     rows = rows_of(files, by_turn, alone=context.file)
@@ -159,6 +160,23 @@ class Origins:
 def _net(shown: Sequence[tuple[TurnCard, Sequence[FilePatch]]]) -> list[Changed]:
     files = [Changed(file.path, file.lines, file.composed) for file in net((turn.number, made) for turn, made in shown)]
     return sorted(files, key=lambda file: posixpath.split(file.path))
+
+
+def _with_people(context: PanelContext, files: list[Changed]) -> list[Changed]:
+    """The files as the result has them, where people's commits are part of it: no turn wrote those lines."""
+    session = context.session
+    if not isinstance(session, Delivery) or session.status != "success" or not session.people_commits:
+        return files
+    by_path = {file.path: file for file in files}
+    real = files_of(whole(context, session.contents["packaging"])) if "packaging" in session.contents else []
+    as_it_is = [Changed(patch.path, patch.lines) for patch in real]
+    rows = [by_path[each.path] if _says(by_path.get(each.path)) == _says(each) else each for each in as_it_is]
+    return sorted(rows, key=lambda file: posixpath.split(file.path)) if real else files
+
+
+def _says(file: Changed | None) -> list[tuple[str, str]]:
+    lines = file.lines if file is not None else ()
+    return [(line.kind, line.words) for line in lines if line.kind in ("added", "removed")]
 
 
 def _folder(row: Row) -> str:

@@ -176,7 +176,7 @@ def test_explain_ends_with_cause_evidence_and_next_command(delivery: Callable[..
     delivery(replies={"planner": [{"error": "crash"}]})
     name = hansard("show", "latest", "--json").json["session"]["id"]
     cause, evidence, step = hansard("explain", "latest").out.splitlines()[-3:]
-    assert cause == "cause     an agent's turn failed and no attempt is left"
+    assert cause == "cause     a turn failed and no attempt is left"
     assert evidence == "evidence  9. crash: planner exited with an error (scripted)."
     assert "evidence    9. crash: planner exited with an error (scripted)." in hansard("show", "latest").out
     assert step == f"next      hansard retry {name}"
