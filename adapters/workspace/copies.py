@@ -5,6 +5,7 @@ import fcntl
 import os
 import shutil
 import stat
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -13,15 +14,17 @@ _CLONE: Final = 0x40049409
 """Linux's FICLONE: the copy shares the blocks of the original until one of both is written."""
 
 
-def copy_folder(origin: Path, target: Path) -> None:
+def copy_folder(origin: Path, target: Path, *, without: Collection[Path] = ()) -> None:
     """Copy everything below `origin` to `target`, which must not exist. Links stay links; pipes and sockets are left
-    out."""
+    out, and so are the paths `without`."""
     target.mkdir(parents=True)
     with os.scandir(origin) as entries:
         for entry in entries:
             mode, place = entry.stat(follow_symlinks=False).st_mode, target / entry.name
+            if Path(entry.path) in without:
+                continue
             if stat.S_ISDIR(mode):
-                copy_folder(Path(entry.path), place)
+                copy_folder(Path(entry.path), place, without=without)
             elif stat.S_ISLNK(mode):
                 place.symlink_to(Path(entry.path).readlink())
             elif stat.S_ISREG(mode):

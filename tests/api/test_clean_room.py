@@ -132,6 +132,21 @@ def test_each_fresh_checkout_gets_the_caches_of_the_base_tree_only(client: httpx
     assert session["status"] == "success", session["finalSummary"]
 
 
+def test_what_the_set_up_installs_in_the_home_is_no_cache(client: httpx.Client, tmp_path: Path) -> None:
+    """As `pipx install .` does: what is installed is left alone."""
+    set_up = (
+        'mkdir -p "$HOME/.cache" "$HOME/.local/bin"\ntouch "$HOME/.cache/kept"\n'
+        'test -e "$HOME/.local/bin/shop" || cp tool.txt "$HOME/.local/bin/shop"\n'
+    )
+    check = 'test -e "$HOME/.cache/kept" && grep -qx good "$HOME/.local/bin/shop"\n'
+    files = {"hansard.toml": '[workspace]\nsetup = ["sh make.sh"]\n', "make.sh": set_up, "check.sh": check}
+    folder = repository(tmp_path / "shop", **files, **{"tool.txt": "good\n"})
+    session = run(client, folder, "sh check.sh", {"tool.txt": "bad\n"})
+    assert session["status"] == "failed"
+    [failed] = data(client, session, "delivery.validation_failed")
+    assert failed["cause"] == "only_passes_with_leftovers"
+
+
 def test_a_set_up_that_fails_everywhere_is_waited_for(client: httpx.Client, tmp_path: Path) -> None:
     """The registry is away: that is nobody's fault, and no iteration."""
     switch = tmp_path / "registry"

@@ -38,6 +38,12 @@ FRESH: Final = 9_000_000
 """The slots of fresh checkouts begin here."""
 _MOST_FRESH: Final = 10
 """The fresh checkouts that one turn may have at once."""
+_INSTALLED: Final = (
+    *(".local/bin", ".local/lib", ".local/pipx", ".local/share/pipx", ".local/share/uv/tools"),
+    *(".local/share/virtualenvs", ".virtualenvs", ".cache/pypoetry/virtualenvs", ".dotnet/tools"),
+)
+"""Where a set-up installs programs and packages in a home. These are no caches: `pipx install .`, `uv tool install .`
+and others leave alone what is there, and it was built from the base tree."""
 
 
 class Ready(NamedTuple):
@@ -323,7 +329,7 @@ def _keep(home: Path, caches: Path) -> None:
     delete(draft)
     delete(caches)
     if home.is_dir():
-        copy_folder(home, draft)
+        copy_folder(home, draft, without={home / path for path in _INSTALLED})
         draft.rename(caches)
 
 
