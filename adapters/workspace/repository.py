@@ -146,6 +146,13 @@ class Repository:
         lines = head[: head.rfind(b"\n") + 1]
         return lines.decode(errors="replace") + f"[cut here: {len(lines)} of {size} bytes]\n"
 
+    def whole_patch(self, before: str, after: str) -> bytes:
+        """A unified diff from which git can make every file byte for byte, also binary ones."""
+        form = ("-p", "-r", "--binary", "--full-index", "--src-prefix=a/", "--dst-prefix=b/", "--no-ext-diff")
+        with self.knowing(before, after):
+            more = ("--no-textconv", "--no-color", "--no-renames", "--submodule=short")
+            return self.run("diff-tree", *form, *more, _commit(before), _commit(after))
+
     def texts(self, state: str, paths: Sequence[str], *, longest: int) -> dict[str, str]:
         """The texts of those of these paths that are files of the state, up to `longest` bytes each."""
         if not paths:

@@ -226,6 +226,10 @@ class Workspace:
         `PATCH_BYTES`."""
         return self._git.patch(before, after, first)
 
+    def whole_patch(self, after: str) -> bytes:
+        """A unified diff of everything that differs from the start state, from which git can make every file."""
+        return self._git.whole_patch(self.start, after)
+
     def changes(self, after: str) -> WorkspaceChanges:
         """Everything that differs from the start state: commits, oldest first, and files with their lines."""
         return compared(self._git, self.start, after)

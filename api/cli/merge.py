@@ -1,5 +1,6 @@
 """`hansard merge`, `apply`: a session's result in your own branch or checkout."""
 
+import re
 from collections.abc import Iterator
 from typing import Annotated, Final
 
@@ -34,6 +35,8 @@ from api.cli.session import reason_of
 from api.cli.terminal import counted, say
 
 _FINISHED: Final = ("success", "done", "checkpoint")
+_NOT_WHOLE: Final = re.compile(r"^Binary files .* differ$|^\[cut here: \d+ of \d+ bytes\]$|^[+-].*\ufffd", re.MULTILINE)
+"""What printed changes have in place of bytes: of binary files, at their end, and in texts that are not UTF-8."""
 
 
 async def apply(session: Id, /, *, where: Where = HERE) -> int:
@@ -53,7 +56,7 @@ async def apply(session: Id, /, *, where: Where = HERE) -> int:
             both = apart(result.top, base, ours, result.commit)
             after = merged_tree(result.top, *both, advice=_on_conflict(result, "git merge --no-commit {name}"))
         else:
-            after = _patched(git, before, result.changes["patch"])
+            after = _patched(git, before, _patch_of(result))
         paths = old.paths if old else frozenset()
         if before != after or paths:
             move.apply_uncommitted(planned(git, result.top, before, after, replaced=paths))
@@ -118,10 +121,22 @@ def _on_conflict(result: Result, command: str) -> Iterator[str]:
         )
 
 
-def _patched(git: PersonsGit, tree: str, patch: str) -> str:
+def _patch_of(result: Result) -> bytes:
+    """The changes as git can apply them. Raises Failed where only the printed ones are known, and they do not hold
+    every byte."""
+    if result.patch is not None:
+        return result.patch
+    patch = result.changes["patch"]
+    if _NOT_WHOLE.search(patch):
+        why = "Not every byte of these changes is known here: run `hansard apply` on the machine that worked on them."
+        raise Failed(sentence(why), code=exits.REFUSED)
+    return patch.encode(errors="surrogateescape")
+
+
+def _patched(git: PersonsGit, tree: str, patch: bytes) -> str:
     """The tree with a patch. Raises Failed where it does not fit."""
     try:
-        return patched_tree(git, tree, patch.encode(errors="surrogateescape"))
+        return patched_tree(git, tree, patch)
     except GitRefused as error:
         why = sentence("The changes do not apply to your checkout.")
         raise Failed(why, *error.lines[:20], code=exits.REFUSED) from None

@@ -65,6 +65,9 @@ class Result(NamedTuple):
     commit: str | None
     problem: str | None = None
     """Why no commit can be made of it, where only the person's own git can convert its files."""
+    patch: bytes | None = None
+    """What `apply` uses then, if it is more than the printed changes, which only say of binary files that they
+    differ."""
 
     @property
     def begun_at(self) -> str:
@@ -111,7 +114,8 @@ async def result_of(api: Api, name: str) -> Result:
     try:
         return Result(session, diff, top, _fetched(api, session["id"], diff["head"], top))
     except WorkspaceError as error:  # only the person's own git can convert its files
-        return Result(session, diff, top, None, in_words(sentence_of(error)))
+        words = in_words(sentence_of(error))
+        return Result(session, diff, top, None, words, _whole_patch(api, session["id"], diff["head"]))
 
 
 def _fetched(api: Api, session_id: str, head: str, top: Path) -> str | None:
@@ -138,6 +142,15 @@ def _fetched(api: Api, session_id: str, head: str, top: Path) -> str | None:
         return None
     run_git(top, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", str(source[0]), source[1])
     return commit if _has(top, commit) else None
+
+
+def _whole_patch(api: Api, session_id: str, head: str) -> bytes | None:
+    """All changes, out of the session's workspace; None if it is not on this machine."""
+    if api.system is None:
+        return None
+    with suppress(WorkspaceError):
+        return Workspaces(api.system.settings.node_dir / "workspaces").existing(session_id).whole_patch(head)
+    return None
 
 
 def moved_branch(result: Result) -> str | None:
