@@ -1,5 +1,6 @@
 """Agents' patches of single files."""
 
+import re
 import tempfile
 from pathlib import Path
 from typing import Final
@@ -13,6 +14,15 @@ _FILE: Final = "file"
 _NOWHERE: Final = "/dev/null"
 _GIT_IS_MISSING: Final = ("git_not_started", "git_too_slow")
 """Then the patch is not to blame."""
+_LACKING: Final = re.compile(
+    r"^Binary files .* differ$|^\[cut here: \d+ of \d+ bytes\]$|^[+-].*\ufffd", flags=re.MULTILINE
+)
+"""What a printed patch has in place of bytes: of binary files, at its end, and in texts that are not UTF-8."""
+
+
+def lacks_bytes(patch: str) -> bool:
+    """True if a printed patch does not hold every byte, so that the files cannot be made from it."""
+    return _LACKING.search(patch) is not None
 
 
 def patched(path: str, before: bytes | None, patch: str) -> bytes | None:

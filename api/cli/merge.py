@@ -1,6 +1,5 @@
 """`hansard merge`, `apply`: a session's result in your own branch or checkout."""
 
-import re
 from collections.abc import Iterator
 from typing import Annotated, Final
 
@@ -8,6 +7,7 @@ from cyclopts import Parameter
 
 from adapters.workspace import move
 from adapters.workspace.move import patched_tree, planned, tree_of
+from adapters.workspace.patches import lacks_bytes
 from adapters.workspace.person import GitRefused, PersonsGit
 from api.cli import exits
 from api.cli.client import connected
@@ -35,8 +35,6 @@ from api.cli.session import reason_of
 from api.cli.terminal import counted, say
 
 _FINISHED: Final = ("success", "done", "checkpoint")
-_NOT_WHOLE: Final = re.compile(r"^Binary files .* differ$|^\[cut here: \d+ of \d+ bytes\]$|^[+-].*\ufffd", re.MULTILINE)
-"""What printed changes have in place of bytes: of binary files, at their end, and in texts that are not UTF-8."""
 
 
 async def apply(session: Id, /, *, where: Where = HERE) -> int:
@@ -127,7 +125,7 @@ def _patch_of(result: Result) -> bytes:
     if result.patch is not None:
         return result.patch
     patch = result.changes["patch"]
-    if _NOT_WHOLE.search(patch):
+    if lacks_bytes(patch):
         why = "Not every byte of these changes is known here: run `hansard apply` on the machine that worked on them."
         raise Failed(sentence(why), code=exits.REFUSED)
     return patch.encode(errors="surrogateescape")

@@ -83,6 +83,8 @@ def find(text: str, shape: Shape[T]) -> T | None:
 
 
 _CLOSED: Final = re.compile(r"\s*(?:`{3,}|~{3,})\s*")
+_QUOTED: Final = re.compile(r"\s*(?:>|[+|]\s*$|(?:[^\s:]+:)?\d+(?::\d+)?[:|\t-]\s*$)")
+"""How a line begins that is quoted: from a letter, a diff, a search, or a listing with the numbers of lines."""
 _OPENED: Final = re.compile(r"(?:\A|\n)[ \t]*(?:`{3,}|~{3,})[^\n`]*\n\s*\Z")
 
 
@@ -90,7 +92,7 @@ def _ends(piece: JsonPiece, words: str) -> bool:
     """Returns whether only white space, and the end of the fence that begins right before the object, follow it. The
     object is not in a line that is marked as quoted."""
     before, after = words[: piece.begin], words[piece.end :]
-    if before.rpartition("\n")[2].lstrip().startswith(">"):
+    if _QUOTED.match(before.rpartition("\n")[2]):
         return False
     return not after.strip() or (_CLOSED.fullmatch(after) is not None and _OPENED.search(before) is not None)
 
