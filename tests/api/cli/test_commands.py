@@ -261,7 +261,7 @@ def test_the_example_team_is_never_taken_for_a_real_one(hansard: Hansard, words:
     ("words", "sentence"),
     [
         (("--scenario", "missing.json"), "--scenario missing.json: No such file or directory."),
-        (("--scenario", "twice.json"), '--scenario twice.json: The key "a" occurs twice in one object.'),
+        (("--scenario", "twice.json"), '--scenario twice.json: /a: The key "a" occurs twice in one object.'),
         (("--scenario", "list.json"), "--scenario list.json: expected a JSON object."),
         (("--scenario", "odd.json"), "--scenario /replies/dev: Input should be a valid array"),
         (("--workspace", "."), "Give --workspace or --fresh, not both."),
