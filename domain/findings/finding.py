@@ -55,7 +55,7 @@ class LifeEvent(NamedTuple):
     match: Match = "new"
 
 
-@dataclass
+@dataclass(slots=True)
 class LedgerFinding:
     """A finding as it stands. `report` is the newest one that is about it; `perhaps` the finding that it may be."""
 
@@ -92,3 +92,7 @@ class LedgerFinding:
     @property
     def is_open(self) -> bool:
         return self.state != "fixed"
+
+    def becomes(self, state: FindingState, why: FactAt, event: LifeEvent) -> None:
+        self.state, self.state_why = state, why
+        self.life.append(event)

@@ -3,15 +3,15 @@ lines changed and a later look that had them in scope does not repeat it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final
 
 from domain.findings.advice import Advice, LookReports, LookStep, advice_on
 from domain.findings.finding import FactAt, FindingAct, FindingOrigin, LedgerFinding, LifeEvent
-from domain.findings.line_history import ChangedFiles, LineHistory, grouped
+from domain.findings.line_history import ChangedFiles, LineHistory
 from domain.findings.match import NOWHERE, SAME, FindingIndex, Likeness, Match, Spot, matched
 from domain.findings.moments import Dispute, FoundReport, LookTaken, Moment, WorkChange
+from domain.findings.reversals import RemovedLines
 from domain.findings.wording import Features, features_of
-from domain.provenance.distinction import FAINT, weight
 
 POLICY: Final = "findings@1"
 DISPUTES: Final = 2
@@ -30,8 +30,10 @@ class FindingLedger:
     """The changes that were made while something blocking was open, and the finding that ordered each."""
     _keys: dict[str, LedgerFinding] = field(default_factory=dict)
     _index: FindingIndex = field(default_factory=FindingIndex)
-    _removed: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict)
-    """Lines that a fix took out, by file and text: the findings that it was for."""
+    _named: dict[str, int] = field(default_factory=dict)
+    """The number of each finding by its name."""
+    _removed: RemovedLines = field(default_factory=RemovedLines)
+    _full_looks: list[int] = field(default_factory=list)
     _to_ask: list[FactAt] = field(default_factory=list)
 
     @property
@@ -60,12 +62,10 @@ class FindingLedger:
             self._take_keyed(look, report, news, repeated, seen)
         free = [report for report in look.reports if not report.key]
         described = [self._described(report) for report in free]
-        self._index.place((number, each.spot) for number, each in enumerate(self.findings) if not each.report.key)
-        earlier = [Likeness(each.features, each.spot) for each in self.findings]
-        pairs = {pair.report: pair for pair in matched(described, earlier, self._index)} if self.findings else {}
+        pairs = {pair.report: pair for pair in matched(described, self.findings, self._index)}
         for place, report in enumerate(free):
             pair = pairs.get(place)
-            named = self._named(report)
+            named = self._finding(report.finding) if report.finding in self._named else None
             if named is None and pair is not None and pair.score >= SAME:
                 named = self.findings[pair.finding]
             if named is not None and named.name not in seen:
@@ -79,10 +79,12 @@ class FindingLedger:
         self._close(look, seen)
         last = self.steps[-1].version if self.steps else 0
         urgent = [each for each in self._to_ask if each.version > last and self._finding(each.finding).is_open]
+        if look.full:
+            self._full_looks.append(look.version)
         self.steps.append(LookStep.of(look, LookReports(news, repeated), self.findings, self.steps, urgent))
 
     def _finding(self, name: str) -> LedgerFinding:
-        return self.findings[_number(name) - 1]
+        return self.findings[self._named[name]]
 
     def _take_keyed(
         self,
@@ -102,10 +104,6 @@ class FindingLedger:
         seen.add(finding.name)
         self._repeat(look, finding, report, described)
         repeated.append(finding)
-
-    def _named(self, report: FoundReport) -> LedgerFinding | None:
-        """The finding that the reviewer names, as this ledger does."""
-        return next((each for each in self.findings if each.name == report.finding), None) if report.finding else None
 
     def _described(self, report: FoundReport) -> Likeness:
         features = features_of(report)
@@ -132,10 +130,16 @@ class FindingLedger:
         )
         match: Match = "maybe" if perhaps else "new"
         finding.life.append(LifeEvent(look.version, "raised", report.by or look.by, look.number, match=match))
+        number = self._named[finding.name] = len(self.findings)
         self.findings.append(finding)
         if not report.key:
-            self._index.add(len(self.findings) - 1, described.features)
+            self._index.add(number, described.features)
+        self._place(finding)
         return finding
+
+    def _place(self, finding: LedgerFinding) -> None:
+        """Where the next reports may meet it; one with a key is met by its key alone."""
+        self._index.place(self._named[finding.name], NOWHERE if finding.report.key else finding.spot)
 
     def _repeat(self, look: LookTaken, finding: LedgerFinding, report: FoundReport, described: Likeness) -> None:
         was_fixed = finding.state == "fixed"
@@ -145,6 +149,7 @@ class FindingLedger:
         finding.report, finding.reported, finding.features = report, look.version, described.features
         if described.spot.number is not None or not finding.spot.path:
             finding.spot, finding.gone = described.spot, False
+        self._place(finding)
         finding.state = "reopened" if was_fixed else "open"
         finding.state_why = FactAt("came_back" if was_fixed else "still_reported", look.version)
         act: FindingAct = "reopened" if was_fixed else "repeated"
@@ -154,7 +159,7 @@ class FindingLedger:
         """Where a new finding comes from, by the lines that it is about."""
         if not spot.path:
             return "unplaced", FactAt("no_place", look.version)
-        earlier = [step.version for step in self.steps if step.full]
+        earlier = self._full_looks
         if not earlier:
             return "first", FactAt("first_look", look.version)
         line = None if spot.number is None else self.lines.at(spot.path, spot.number)
@@ -170,107 +175,92 @@ class FindingLedger:
     def _close(self, look: LookTaken, seen: set[str]) -> None:
         """What is not repeated is fixed only if its lines changed and this look had them in scope; a judge's pass says
         so itself."""
+        passed, version = look.passed, look.version
+        settled = LifeEvent(version, "fixed", look.by, look.number)
+        not_repeated = LifeEvent(version, "not_repeated", look.by, look.number)
+        by_judge = FactAt("passed_by_judge", version)
+        by_silence = FactAt("changed_and_not_repeated", version)
         for finding in self.findings:
-            if finding.report.key and finding.report.key in look.passed and finding.state != "fixed":
-                self._settle(look, finding, FactAt("passed_by_judge", look.version))
-            elif (
-                finding.state == "claimed"
-                and look.full
-                and finding.name not in seen
-                and finding.spot.number is not None
-                and finding.changed > finding.reported
-            ):
-                self._settle(look, finding, FactAt("changed_and_not_repeated", look.version))
-
-            elif (
-                finding.state == "claimed"
-                and look.full
-                and finding.name not in seen
-                and finding.reported < look.version
-            ):
-                self._leave(look, finding)
-
-    def _leave(self, look: LookTaken, finding: LedgerFinding) -> None:
-        """It was not repeated, which closes nothing by itself."""
-        if finding.life[-1].act == "claimed":
-            finding.life.append(LifeEvent(look.version, "not_repeated", look.by, look.number))
-
-    def _settle(self, look: LookTaken, finding: LedgerFinding, why: FactAt) -> None:
-        finding.state, finding.state_why = "fixed", why
-        finding.life.append(LifeEvent(look.version, "fixed", look.by, look.number))
+            if passed and finding.state != "fixed" and finding.report.key and finding.report.key in passed:
+                finding.becomes("fixed", by_judge, settled)
+            elif finding.state != "claimed" or not look.full or finding.name in seen:
+                continue
+            elif finding.changed > finding.reported and finding.spot.number is not None:
+                finding.becomes("fixed", by_silence, settled)
+            elif finding.reported < version and finding.life[-1].act == "claimed":  # which closes nothing by itself
+                finding.life.append(not_repeated)
 
     # -- a change ----------------------------------------------------------------------------------------------------
 
     def _change(self, change: WorkChange) -> None:
         files = self.lines.apply(change.patch, change.version)
         self.changes.append(change.version)
-        concerned = files.touched | files.renamed.keys()
-        for finding in self.findings:
-            if finding.spot.path in concerned:
-                self._follow(finding, files, change.version)
+        self._follow(files, change.version)
         ordered = [each for each in self.findings if each.is_open and (each.blocking or each.changed == change.version)]
-        for finding in ordered:
-            self._claim(finding, change, files)
+        self._claim(ordered, change, files)
         blocking = [each for each in ordered if each.blocking]
         if blocking:
             self.fixes[change.version] = _orderer(blocking, files).name
-        self._remember(change.version, files, blocking)
+        names = frozenset(each.name for each in blocking)
+        for others in self._removed.brought_back(files, names):
+            first = min(others, key=self._named.__getitem__)
+            self._to_ask.append(FactAt("brings_back_removed_lines", change.version, first))
+        self._removed.take(files, names)
 
-    def _follow(self, finding: LedgerFinding, files: ChangedFiles, version: int) -> None:
+    def _follow(self, files: ChangedFiles, version: int) -> None:
+        """Every finding stays at its line."""
+        concerned = files.touched | files.renamed.keys()
+        near: dict[str, frozenset[int]] = {}
+        for finding in self.findings:
+            spot = finding.spot
+            if spot.path not in concerned:
+                continue
+            now = self._moved(finding, files.renamed.get(spot.path, spot.path), version)
+            if now != spot:
+                finding.spot = now
+                self._place(finding)
+            if now.number is None or finding.gone:
+                continue
+            if now.path not in near:
+                near[now.path] = self.lines.changed_near(now.path, version)
+            if now.number in near[now.path]:
+                finding.changed = version
+
+    def _moved(self, finding: LedgerFinding, path: str, version: int) -> Spot:
+        """The spot of a finding in a file that was changed, and whether its line is gone."""
         spot = finding.spot
-        path = files.renamed.get(spot.path, spot.path)
         if spot.name is None or spot.number is None:
-            finding.spot, finding.changed = spot._replace(path=path), version
-            return
+            finding.changed = version
+            return spot._replace(path=path)
         number = self.lines.number_of(path, spot.name)
         if number is None and (moved := self.lines.find(spot.name)):
             path, number = moved
         if number is None:
             finding.changed = finding.changed if finding.gone else version
-            finding.spot, finding.gone = spot._replace(path=path), True
-            return
-        finding.spot, finding.gone = Spot(path, spot.name, number), False
-        if self.lines.changed_near(path, number) == version:
-            finding.changed = version
+            finding.gone = True
+            return spot._replace(path=path)
+        finding.gone = False
+        return spot if (path, number) == (spot.path, spot.number) else Spot(path, spot.name, number)
 
-    def _claim(self, finding: LedgerFinding, change: WorkChange, files: ChangedFiles) -> None:
+    def _claim(self, ordered: Sequence[LedgerFinding], change: WorkChange, files: ChangedFiles) -> None:
         """Who hands work back says that it is done; a patch that touches neither line nor file says nothing."""
-        finding.attempts += 1
-        if not finding.spot.path or finding.changed == change.version or finding.spot.path in files.touched:
-            self._mark(finding, change, "claimed", FactAt("worked_on", change.version))
-        elif finding.state not in ("claimed", "unchanged"):  # else an earlier change has worked on it
-            self._mark(finding, change, "unchanged", FactAt("neither_line_nor_file_changed", change.version))
-
-    def _mark(
-        self, finding: LedgerFinding, change: WorkChange, state: Literal["claimed", "unchanged"], why: FactAt
-    ) -> None:
-        finding.state, finding.state_why = state, why
-        finding.life.append(LifeEvent(change.version, state, change.by, turn=change.turn))
-
-    def _remember(self, version: int, files: ChangedFiles, blocking: Sequence[LedgerFinding]) -> None:
-        """Asks about a fix that brings back lines which another finding's fix took out."""
-        removed, added = grouped(files.removed), grouped(files.added)
-        names = frozenset(each.name for each in blocking)
-        for path, texts in files.added.items():
-            for text in texts:
-                name = "".join(text.split())
-                earlier = self._removed.get((path, name))
-                if earlier and weight(text) >= FAINT and not earlier & names and name not in removed.get(path, ()):
-                    self._to_ask.append(FactAt("brings_back_removed_lines", version, min(earlier, key=_number)))
-                    break
-        if not names:
-            return
-        for path, gone in removed.items():
-            for name in gone - added.get(path, set()):
-                self._removed[path, name] = names
+        version = change.version
+        worked_on, untouched = FactAt("worked_on", version), FactAt("neither_line_nor_file_changed", version)
+        claimed = LifeEvent(version, "claimed", change.by, turn=change.turn)
+        unchanged = LifeEvent(version, "unchanged", change.by, turn=change.turn)
+        for finding in ordered:
+            finding.attempts += 1
+            path = finding.spot.path
+            if not path or finding.changed == version or path in files.touched:
+                finding.becomes("claimed", worked_on, claimed)
+            elif finding.state not in ("claimed", "unchanged"):  # else an earlier change has worked on it
+                finding.becomes("unchanged", untouched, unchanged)
 
     # -- a dispute ---------------------------------------------------------------------------------------------------
 
     def _dispute(self, dispute: Dispute) -> None:
         described = [self._described(report) for report in dispute.reports]
-        self._index.place((number, each.spot) for number, each in enumerate(self.findings) if not each.report.key)
-        earlier = [Likeness(each.features, each.spot) for each in self.findings]
-        for pair in matched(described, earlier, self._index):
+        for pair in matched(described, self.findings, self._index):
             finding, report = self.findings[pair.finding], dispute.reports[pair.report]
             if pair.score < SAME or not finding.is_open:
                 continue
@@ -278,10 +268,6 @@ class FindingLedger:
             finding.life.append(LifeEvent(dispute.version, "disputed", report.by, match="same"))
             if finding.disputes == DISPUTES and finding.blocking:
                 self._to_ask.append(FactAt("disputed_twice", dispute.version, finding.name))
-
-
-def _number(name: str) -> int:
-    return int(name[1:])
 
 
 def _orderer(blocking: Sequence[LedgerFinding], files: ChangedFiles) -> LedgerFinding:

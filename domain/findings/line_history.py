@@ -75,12 +75,14 @@ class LineHistory:
         runs = self._file(path)
         return _slice(runs, self._index(path, runs).numbers, first, last + 1)
 
-    def changed_near(self, path: str, number: int) -> int:
-        """The newest change of the line with this number, or of one beside it."""
+    def changed_near(self, path: str, version: int) -> frozenset[int]:
+        """The numbers of the lines that this change was the last to touch, and of those beside them."""
         runs = self._file(path)
-        numbers = self._index(path, runs).numbers
-        low, high = max(bisect_right(numbers, number - 1) - 1, 0), bisect_right(numbers, number + 1)
-        return max((run.changed for run in runs[low:high]), default=0)
+        near: set[int] = set()
+        for run, number in zip(runs, self._index(path, runs).numbers, strict=True):
+            if run.changed == version:
+                near.update(range(number - 1, number + run.length + 1))
+        return frozenset(near)
 
     def number_of(self, path: str, name: int) -> int | None:
         """Where in this file the line is now; None if it is not there."""
@@ -148,7 +150,10 @@ class LineHistory:
         cursor, place = 1, 0
         for block in section.blocks:
             runs += _slice(old, numbers, cursor, block.old)
-            for number in range(len(block.added)):
+            if block.added and not heirs:
+                count = len(block.added)
+                runs.append(NamedLines(self._fresh(count), count, version, version))
+            for number in range(len(block.added) if heirs else 0):
                 heir = heirs.get((section.new, place + number))
                 inherited = self._inherited(heir, before) if heir else None
                 if inherited:

@@ -1,9 +1,9 @@
 """Whether a report is about a finding that is known: `same`, `maybe`, or `new`. One to one, the best pair first."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, Protocol
 
 from domain.findings.wording import Features
 
@@ -39,6 +39,16 @@ class Likeness(NamedTuple):
     spot: Spot
 
 
+class Described(Protocol):
+    """What a report or a finding is compared by."""
+
+    @property
+    def features(self) -> Features: ...
+
+    @property
+    def spot(self) -> Spot: ...
+
+
 class MatchPair(NamedTuple):
     """A report by its place among those of its look, and a finding by its number."""
 
@@ -47,7 +57,7 @@ class MatchPair(NamedTuple):
     finding: int
 
 
-def score(one: Likeness, other: Likeness, spread: Mapping[str, int]) -> float:
+def score(one: Described, other: Described, spread: Mapping[str, int]) -> float:
     """How much says that both are about the same; `spread` counts the findings that name an identifier."""
     if one.spot.path and other.spot.path and one.spot.path != other.spot.path:
         return float("-inf")
@@ -55,9 +65,9 @@ def score(one: Likeness, other: Likeness, spread: Mapping[str, int]) -> float:
     if a.phrasing and a.phrasing == b.phrasing and one.spot.number == other.spot.number:
         return SAME + MAYBE
     total = _nearness(one.spot, other.spot)
-    names = a.names & b.names
-    rare = sum(spread.get(name, 0) <= _RARE for name in names)
-    total += 2.0 * min(rare, 2) + 0.7 * min(len(names) - rare, 2)
+    if names := a.names & b.names:
+        rare = sum(spread.get(name, 0) <= _RARE for name in names)
+        total += 2.0 * min(rare, 2) + 0.7 * min(len(names) - rare, 2)
     if a.symbol and a.symbol == b.symbol:
         total += 0.8
     if a.kind and b.kind:
@@ -84,7 +94,9 @@ class FindingIndex:
     _names: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     _words: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     _phrasings: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    _lines: dict[tuple[str, int], list[int]] = field(default_factory=dict)
+    _blocks: dict[tuple[str, int], set[int]] = field(default_factory=lambda: defaultdict(set))
+    """The findings by file and block of lines."""
+    _block_of: dict[int, tuple[str, int]] = field(default_factory=dict)
     spread: dict[str, int] = field(default_factory=dict)
 
     def add(self, number: int, features: Features) -> None:
@@ -95,12 +107,18 @@ class FindingIndex:
             self._words[word].append(number)
         self._phrasings[features.phrasing].append(number)
 
-    def place(self, spots: Iterable[tuple[int, Spot]]) -> None:
-        """Where the findings are before the next look."""
-        self._lines = {}
-        for number, spot in spots:
-            if spot.path and spot.number is not None:
-                self._lines.setdefault((spot.path, spot.number // NEAR), []).append(number)
+    def place(self, number: int, spot: Spot) -> None:
+        """Where a finding is from now on."""
+        block = (spot.path, spot.number // NEAR) if spot.path and spot.number is not None else None
+        earlier = self._block_of.get(number)
+        if earlier == block:
+            return
+        if earlier is not None:
+            self._blocks[earlier].discard(number)
+            del self._block_of[number]
+        if block is not None:
+            self._blocks[block].add(number)
+            self._block_of[number] = block
 
     def candidates(self, report: Likeness) -> set[int]:
         """The findings that the report may be about."""
@@ -109,7 +127,7 @@ class FindingIndex:
         if spot.path and spot.number is not None:
             block = spot.number // NEAR
             for each in (block - 1, block, block + 1):
-                numbers_near.update(self._lines.get((spot.path, each), ()))
+                numbers_near.update(self._blocks.get((spot.path, each), ()))
         for name in features.names:
             if self.spread.get(name, 0) <= _FREQUENT:
                 numbers_near.update(self._names.get(name, ()))
@@ -123,7 +141,7 @@ class FindingIndex:
         return numbers_near
 
 
-def matched(reports: Sequence[Likeness], findings: Sequence[Likeness], index: FindingIndex) -> Iterator[MatchPair]:
+def matched(reports: Sequence[Described], findings: Sequence[Described], index: FindingIndex) -> Iterator[MatchPair]:
     """For each report at most one finding, at most one report for each finding: those that are the same first."""
     pairs = sorted(
         (

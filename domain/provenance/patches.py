@@ -74,7 +74,9 @@ def _body(head: re.Match[str], lines: Iterator[str]) -> Iterator[HunkLine]:
     """As many lines as the header says: their content may look like headers."""
     parents = [int(part.partition(",")[2] or 1) for part in head[2].split()]
     number, left = int(head[3]), int(head[4] or 1)
-    old = int(head[2].split()[0][1:].partition(",")[0]) if len(parents) == 1 else 0
+    if len(parents) == 1:
+        yield from _body_of_two(int(head[2][1:].partition(",")[0]), parents[0], number, left, lines)
+        return
     while left > 0 or any(count > 0 for count in parents):
         line = next(lines, None)
         if line is None:
@@ -86,10 +88,28 @@ def _body(head: re.Match[str], lines: Iterator[str]) -> Iterator[HunkLine]:
         for index, sign in enumerate(signs):
             parents[index] -= sign == "-" if gone else sign == " "
         sign = "-" if gone else "+" if set(signs) == {"+"} else " "
-        before = old if len(parents) == 1 and sign != "+" else 0
-        yield HunkLine(sign, line[len(parents) :], 0 if gone else number, before)
-        old += bool(before)
+        yield HunkLine(sign, line[len(parents) :], 0 if gone else number)
         number, left = (number, left) if gone else (number + 1, left - 1)
+
+
+def _body_of_two(old: int, old_left: int, number: int, left: int, lines: Iterator[str]) -> Iterator[HunkLine]:
+    """The same for two states, which is what nearly every patch is; a file that was not there counts no old lines."""
+    step = 1 if old else 0
+    while left > 0 or old_left > 0:
+        line = next(lines, None)
+        if line is None:
+            return
+        sign = line[:1] or " "
+        if sign == "+":
+            yield HunkLine("+", line[1:], number)
+            number, left = number + 1, left - 1
+        elif sign == "-":
+            yield HunkLine("-", line[1:], 0, old)
+            old, old_left = old + step, old_left - 1
+        elif sign != "\\":
+            yield HunkLine(" ", line[1:], number, old)
+            number, left = number + 1, left - 1
+            old, old_left = old + step, old_left - (sign == " ")
 
 
 def _path(words: str) -> str:

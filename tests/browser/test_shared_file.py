@@ -59,6 +59,15 @@ def test_the_button_checks_the_record_and_nothing_is_asked_for(browser: Browser,
     page.context.close()
 
 
+@pytest.mark.nightly
+def test_a_thousand_changed_bytes_of_the_record_are_all_noticed_by_the_button(browser: Browser, shared: Path) -> None:
+    page = browser.new_context().new_page()
+    page.goto(shared.as_uri())
+    length = page.evaluate("document.getElementById('record').textContent.length")
+    assert page.evaluate(_FLIPS, 1_000) == 0, f"of a record of {length} characters"
+    page.context.close()
+
+
 def test_a_byte_that_was_changed_on_the_disk_is_noticed(browser: Browser, shared: Path, tmp_path: Path) -> None:
     html = shared.read_bytes()
     place = html.index(b'"state":"') + 60
