@@ -196,9 +196,13 @@ class FindingLedger:
         files = self.lines.apply(change.patch, change.version)
         self.changes.append(change.version)
         self._follow(files, change.version)
-        ordered = [each for each in self.findings if each.is_open and (each.blocking or each.changed == change.version)]
+        ordered = [
+            each
+            for each in self.findings
+            if each.state != "fixed" and (each.report.blocking or each.changed == change.version)
+        ]
         self._claim(ordered, change, files)
-        blocking = [each for each in ordered if each.blocking]
+        blocking = [each for each in ordered if each.report.blocking]
         if blocking:
             self.fixes[change.version] = _orderer(blocking, files).name
         names = frozenset(each.name for each in blocking)

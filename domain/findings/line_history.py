@@ -87,11 +87,12 @@ class LineHistory:
     def number_of(self, path: str, name: int) -> int | None:
         """Where in this file the line is now; None if it is not there."""
         runs = self.files.get(path, ())
-        index = self._index(path, runs)
-        place = bisect_right(index.names, name) - 1
-        if place < 0 or name >= index.names[place] + runs[index.order[place]].length:
+        _, numbers, names, order = self._index(path, runs)
+        place = bisect_right(names, name) - 1
+        if place < 0:
             return None
-        return index.numbers[index.order[place]] + name - index.names[place]
+        offset, run = name - names[place], order[place]
+        return numbers[run] + offset if offset < runs[run].length else None
 
     def find(self, name: int) -> tuple[str, int] | None:
         """The file and the place of a line that has left its file."""

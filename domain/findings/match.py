@@ -102,7 +102,7 @@ class FindingIndex:
     def add(self, number: int, features: Features) -> None:
         for name in features.names:
             self._names[name].append(number)
-            self.spread[name] = len(self._names[name])
+            self.spread[name] = self.spread.get(name, 0) + 1
         for word in features.words:
             self._words[word].append(number)
         self._phrasings[features.phrasing].append(number)
@@ -120,9 +120,9 @@ class FindingIndex:
             self._blocks[block].add(number)
             self._block_of[number] = block
 
-    def candidates(self, report: Likeness) -> set[int]:
+    def candidates(self, report: Described) -> set[int]:
         """The findings that the report may be about."""
-        features, spot = report
+        features, spot = report.features, report.spot
         numbers_near: set[int] = {*self._phrasings.get(features.phrasing, ())}
         if spot.path and spot.number is not None:
             block = spot.number // NEAR
@@ -137,7 +137,8 @@ class FindingIndex:
             if len(numbers) <= _FREQUENT:
                 for number in numbers:
                     counts[number] = counts.get(number, 0) + 1
-        numbers_near.update(number for number, count in counts.items() if count >= _WORDS)
+        if counts:
+            numbers_near.update(number for number, count in counts.items() if count >= _WORDS)
         return numbers_near
 
 
