@@ -10,6 +10,7 @@ from adapters.forge.settings import ForgeSettings, read_settings
 from adapters.project import load as load_project
 from api.cli.main import COMMANDS, carry_out
 from api.node.settings import Settings
+from api.share.check import checked
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted(
@@ -127,3 +128,13 @@ def test_the_glossary_is_short() -> None:
 )
 def test_no_document_for_users_names_sections_of_the_specification(path: Path) -> None:
     assert re.findall(r"\bK-\d+|\bS[1-4] §|behaviour §", words(path)) == []
+
+
+def test_the_shared_file_is_as_this_version_writes_it() -> None:
+    """After a change of the page: `python -m tests.providers.shared_delivery docs/delivery.html`."""
+    content = (ROOT / "docs" / "delivery.html").read_bytes()
+    assert [str(each) for each in checked(content).problems] == []
+    assert len(content) <= 400_000
+    assert set(re.findall(rb"worker:([\w-]+)", content)) == {b"demo"}
+    assert set(re.findall(rb"(?<![\w.:/])/(?:home|Users|root|tmp|work)/[\w.@+-]+", content)) == {b"/tmp/hansard-demo"}
+    assert b"sk-" not in content
