@@ -39,7 +39,7 @@ class Likeness(NamedTuple):
     spot: Spot
 
 
-class Compared(Protocol):
+class Comparable(Protocol):
     """What a report or a finding is compared by."""
 
     @property
@@ -57,7 +57,7 @@ class MatchPair(NamedTuple):
     finding: int
 
 
-def score(one: Compared, other: Compared, spread: Mapping[str, int]) -> float:
+def score(one: Comparable, other: Comparable, spread: Mapping[str, int]) -> float:
     """How much says that both are about the same; `spread` counts the findings that name an identifier."""
     if one.spot.path and other.spot.path and one.spot.path != other.spot.path:
         return float("-inf")
@@ -120,7 +120,7 @@ class FindingIndex:
             self._blocks[block].add(number)
             self._block_of[number] = block
 
-    def candidates(self, report: Compared) -> set[int]:
+    def candidates(self, report: Comparable) -> set[int]:
         """The findings that the report may be about."""
         features, spot = report.features, report.spot
         numbers_near: set[int] = {*self._phrasings.get(features.phrasing, ())}
@@ -142,7 +142,7 @@ class FindingIndex:
         return numbers_near
 
 
-def matched(reports: Sequence[Compared], findings: Sequence[Compared], index: FindingIndex) -> Iterator[MatchPair]:
+def matched(reports: Sequence[Comparable], findings: Sequence[Comparable], index: FindingIndex) -> Iterator[MatchPair]:
     """For each report at most one finding, at most one report for each finding: those that are the same first."""
     pairs = sorted(
         (
