@@ -17,15 +17,15 @@ class RemovedLines:
         """The findings of others whose lines a fix of these brings back, at most once for each file."""
         if not self._removed:
             return []
-        removed, found = grouped(files.removed), []
+        removed, others = grouped(files.removed), list[frozenset[str]]()
         for path, texts in files.added.items():
             for text in texts:
                 name = "".join(text.split())
                 earlier = self._removed.get((path, name))
                 if earlier and weight(text) >= FAINT and earlier.isdisjoint(names) and name not in removed[path]:
-                    found.append(earlier)
+                    others.append(earlier)
                     break
-        return found
+        return others
 
     def take(self, files: ChangedFiles, names: frozenset[str]) -> None:
         """A fix of these findings took out the lines that the change removed and did not add again."""
