@@ -22,6 +22,7 @@ from adapters.store.spelling import spelled_out
 from adapters.store.sqlite.views import open_views
 from adapters.store.texts import forget_rounds
 from adapters.turns.live import Live
+from adapters.turns.usage_notes import UsageNotes
 from adapters.writer.writer import Nearest, Writer, no_snapshot
 from api.node.hub import Hub
 from api.node.presence import ThisNode, server_name
@@ -120,6 +121,7 @@ class Core:
         self.clock = self.store.clock
         self.forgetting = Forgetting()
         self.live = Live(self.clock, stir)
+        self.live.notes = UsageNotes(self.settings.node_dir / "used", self._attempt_of)
         self.writer = Writer(
             self.store,
             self.clock,
@@ -147,6 +149,10 @@ class Core:
             sharing=self.sharing,
             attendances=self.store.attendances or FileAttendances(self.settings.node_dir / "attended"),
         )
+
+    def _attempt_of(self, turn_id: str) -> int | None:
+        """Returns the attempt that holds the turn, whichever process runs it."""
+        return self.store.turns.attempts([turn_id]).get(turn_id)
 
     def _sharing(self) -> "Sharing | None":
         """The workspaces of this machine and others; None if there is only one machine."""

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from adapters.agents.activity import Activity
 from adapters.agents.attempt import UNKNOWN, Doing
+from adapters.turns.usage_notes import UsageNotes
 from domain.session.activity import ActivitySummary
 from domain.session.attempt_ends import WorkSoFar
 from domain.session.record import Recorded
@@ -69,6 +70,7 @@ class RunningAttempt:
         with live.lock:
             self._ring.add(live.clock(), seen)
             self._doing.see(seen)
+        self._note()
         live.wake(self._turn_id)
         live.stir()
 
@@ -82,6 +84,12 @@ class RunningAttempt:
         """The agent's program printed a line."""
         with self._live.lock:
             self._doing.hear(line)
+        self._note()
+
+    def _note(self) -> None:
+        """Have other processes know what it has used."""
+        if self._live.notes is not None:
+            self._live.notes.heard(self._turn_id)
 
     def activity(self) -> tuple[ActivitySummary, tuple[Blob, ...]] | None:
         """The outcome as it would be recorded now."""
@@ -101,8 +109,12 @@ class RunningAttempt:
     def so_far(self) -> WorkSoFar:
         """The outcome to record if it is ended now."""
         activity, blobs = self.activity() or (None, ())
+        return self.figures().changed(activity=activity, blobs=blobs)
+
+    def figures(self) -> WorkSoFar:
+        """How long it has taken and what it has used so far."""
         seconds = max(0, self._live.clock() - self._began) / 1000
-        return WorkSoFar(attempt=self._number, seconds=seconds, usage=self.usage(), activity=activity, blobs=blobs)
+        return WorkSoFar(attempt=self._number, seconds=seconds, usage=self.usage())
 
 
 class Bell:
@@ -139,6 +151,8 @@ class Live:
         self._running: dict[str, RunningAttempt] = {}
         self._since: dict[str, int] = {}
         self.closed = False
+        self.notes: UsageNotes | None = None
+        """Where attempts are noted for other processes, if anywhere."""
         self._listeners: dict[str, list[Bell]] = {}
 
     @contextmanager
@@ -147,18 +161,25 @@ class Live:
         attempt = self.attempt(turn_id, number)
         with self.lock:
             self._running[turn_id] = attempt
+        if self.notes is not None:
+            self.notes.begin(turn_id, attempt.figures)
         try:
             yield attempt
         finally:
             with self.lock:
-                if self._running.get(turn_id) is attempt:
+                is_newest = self._running.get(turn_id) is attempt
+                if is_newest:
                     del self._running[turn_id]
+            if is_newest and self.notes is not None:
+                self.notes.end(turn_id)
 
     def so_far(self, turn_id: str) -> WorkSoFar | None:
-        """The activity so far of the attempt that runs here."""
+        """The activity so far of the attempt that runs here; of one elsewhere on this machine, its figures."""
         with self.lock:
             attempt = self._running.get(turn_id)
-        return attempt.so_far() if attempt else None
+        if attempt is not None:
+            return attempt.so_far()
+        return None if self.notes is None else self.notes.so_far(turn_id)
 
     def attempt(self, turn_id: str, number: int = 1) -> RunningAttempt:
         """An attempt of the turn begins. Its frames continue the numbers of the previous one."""

@@ -154,6 +154,8 @@ def test_an_unknown_turn_is_404(client: TestClient, name: str, turn_id: str) -> 
         f"/api/turns/{turn_id}/{name}", json={"attempt": 1} | ({"text": "x"} if name == "result" else {})
     )
     assert answer.status_code == 404, answer.text
+    without_attempt = client.post(f"/api/turns/{turn_id}/{name}", json={"no": "field"})
+    assert without_attempt.status_code == 404, without_attempt.text
 
 
 def test_a_turn_that_waits_and_one_of_this_service_itself_cannot_be_answered(client: TestClient) -> None:

@@ -129,6 +129,10 @@ class ExternalTurns:
 
     # -- holding on ------------------------------------------------------------------------------------------------
 
+    async def known(self, turn_id: str) -> None:
+        """Raises Unknown for an unknown turn."""
+        await asyncio.to_thread(self._leases.known, turn_id)
+
     async def heartbeat(self, worker: str, turn_id: str, attempt: int | None) -> Lease:
         """The extended lease. Raises Unknown or LeaseLost; an attempt that takes too long fails the turn."""
         lease = await self._leases.heartbeat(worker, turn_id, attempt)
