@@ -181,7 +181,7 @@ async def _gone(request: Request) -> None:
 async def heartbeat_turn(request: Request) -> Response:
     """POST /api/turns/{turn}/heartbeat: hold on to a turn"""
     desk = system(request).external_turns()
-    await desk.known(request.path_params["turn"])
+    await desk.look_up(request.path_params["turn"])
     body = read(TurnHeartbeat, read_object(await raw_body(request)))
     try:
         lease = await desk.heartbeat(_worker(request), request.path_params["turn"], body.attempt)
@@ -213,7 +213,7 @@ async def record_result(request: Request) -> Response:
 
 async def _recorded(request: Request, call: ActionCall[bytes]) -> CommandAnswer:
     desk = call.system.external_turns()
-    await desk.known(request.path_params["turn"])
+    await desk.look_up(request.path_params["turn"])
     body = read(TurnResult, read_object(call.body))
     reply = _reply(body, most=call.system.team.limits.output_bytes)
     expected = version_of(header(request, "if-match"))

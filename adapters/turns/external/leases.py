@@ -70,7 +70,7 @@ class ExternalLeases:
     def _request(self, lease: Lease) -> Recorded:
         return requested(self._store, lease)
 
-    def known(self, turn_id: str) -> TurnStatus:
+    def status_of(self, turn_id: str) -> TurnStatus:
         """The turn's state. Raises Unknown for an unknown turn."""
         status = self._turns.status(turn_id)
         if status is None:
@@ -79,7 +79,7 @@ class ExternalLeases:
 
     def held(self, worker: str, turn_id: str, attempt: int | None) -> Lease:
         """The worker's own lease. Raises Unknown for an unknown turn, LeaseLost for one that it does not hold."""
-        status = self.known(turn_id)
+        status = self.status_of(turn_id)
         lease = self._turns.held(turn_id)
         if lease is None or lease.worker != worker or attempt not in (None, lease.attempt):
             raise _lost(turn_id, status)

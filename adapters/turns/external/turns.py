@@ -129,9 +129,9 @@ class ExternalTurns:
 
     # -- holding on ------------------------------------------------------------------------------------------------
 
-    async def known(self, turn_id: str) -> None:
+    async def look_up(self, turn_id: str) -> None:
         """Raises Unknown for an unknown turn."""
-        await asyncio.to_thread(self._leases.known, turn_id)
+        await asyncio.to_thread(self._leases.status_of, turn_id)
 
     async def heartbeat(self, worker: str, turn_id: str, attempt: int | None) -> Lease:
         """The extended lease. Raises Unknown or LeaseLost; an attempt that takes too long fails the turn."""
