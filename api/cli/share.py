@@ -19,6 +19,8 @@ from api.cli.terminal import put, say, visible
 
 _URL: Final = re.compile(r"\b(?:https?|ssh|git|wss?)://(?:[^\s/@\"'<>]+@)?([A-Za-z0-9][A-Za-z0-9.-]*\.[A-Za-z]{2,})")
 _PATH: Final = re.compile(r"(?<![\w.:/])(/(?:home|Users|root|srv|opt|mnt|tmp|var|data|work)/[\w.@+-]+(?:/[\w.@+-]+)?)")
+_WORKER: Final = re.compile(r"\bworker:([\w-]+(?:\.[\w-]+)*?)\.[0-9a-f]{12}\b")
+"""A worker's name begins with the name of its machine."""
 _PERSON: Final = re.compile(r"\bperson:([\w.@+-]+)")
 _ADDRESS: Final = re.compile(r"\b[\w.+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+\b")
 _MOST: Final = 20
@@ -105,7 +107,7 @@ def _list_names(html: str) -> None:
     people = {*_PERSON.findall(html), *_ADDRESS.findall(html)}
     if people:
         say(sentence("People in the file: {names}", names=_short(sorted(people))))
-    if hosts := set(_URL.findall(html)):
+    if hosts := {*_URL.findall(html), *_WORKER.findall(html)}:
         say(sentence("Hosts in the file: {names}", names=_short(sorted(hosts))))
     if paths := set(_PATH.findall(html)):
         say(sentence("Paths in the file: {names}", names=_short(sorted(paths))))

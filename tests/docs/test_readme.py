@@ -69,7 +69,8 @@ def test_each_block_of_toml_loads_as_what_it_is(path: Path, tmp_path: Path) -> N
         else:
             (tmp_path / "hansard.toml").write_text(block, encoding="utf-8")
             project = load_project(tmp_path)
-            assert project.workspace.setup and project.validation.commands and project.scope.deny
+            rules = project.validation.commands and project.scope.deny
+            assert project.workspace.setup and (project.services() if "[[service]]" in block else rules)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)

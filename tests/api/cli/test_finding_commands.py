@@ -1,6 +1,8 @@
 """`findings`, `lab --policy findings@1`, `changes --map`, `share` and `verify FILE` from a user's point of view."""
 
 import io
+import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -57,6 +59,7 @@ def test_a_session_is_shared_and_checked(hansard: Hansard, reviewed: str, tmp_pa
     result = hansard("share", reviewed, "-o", str(file))
     assert (result.code, result.out) == (0, f"{file}\n")
     assert "Paths in the file: " in result.err
+    assert re.search(rf"^Hosts in the file: .*\b{re.escape(os.uname().nodename)}\b", result.err, re.MULTILINE)
     assert hansard("verify", str(file)).code == 0
     key = hansard("checkpoint", "--public-key").out.strip()
     assert hansard("verify", str(file), "--public-key", key).code == 0
