@@ -2,37 +2,62 @@
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from api.cli.labels import sentence
-from api.cli.terminal import visible
+from api.cli.labels import recorded, sentence
+from api.cli.terminal import shortened, visible
+
+if TYPE_CHECKING:
+    from api.cli.answers import ResultView
+
+_CHECKS: Final = {"success": "checks passed", "failure": "checks failed"}
+_CHECKS_SHOWN: Final = 5
+_COMMENT: Final = 80
+"""Cells of a comment."""
 
 
 def pull_request_in_short(pull: Mapping[str, Any]) -> str:
     """Says how the pull request stands, in a few words."""
-    from api.cli.labels import recorded
+    is_open = pull["state"] == "open"
+    checks = checks_words(str(pull["checks"])) if pull.get("checks") and is_open else ""
+    waits = sentence("waits for you") if is_open and (pull.get("rest") or pull.get("hold")) else ""
+    state = f"#{pull['number']} {recorded('pull_state', str(pull['state']))}"
+    return ", ".join(filter(None, (state, checks, waits)))
 
-    checks = recorded("pull_checks", str(pull["checks"])) if pull.get("checks") and pull["state"] == "open" else ""
-    return " ".join(filter(None, (f"#{pull['number']}", recorded("pull_state", str(pull["state"])), checks)))
+
+def checks_words(conclusion: str) -> str:
+    """Says how checks ended."""
+    shown = recorded("pull_checks", conclusion)
+    return _CHECKS.get(conclusion, conclusion) if shown == conclusion else shown
+
+
+def rest_words(cause: str) -> str:
+    """Says why nothing more is done about a pull request."""
+    shown = recorded("waits_because", cause)
+    if shown != cause:
+        return shown
+    from projections.record.status import why  # only where there is one
+
+    return why(cause)
 
 
 def pull_request_words(pull: Mapping[str, Any]) -> str:
     """Says how the pull request stands, with its address, failing checks, and why it waits."""
-    from api.cli.labels import recorded
-
     checks = pull.get("checks")
     lines = [pull["url"] or sentence("not open yet")]
     if pull["number"] is not None:
-        lines[0] = (
-            f"{pull['url']} ({pull_request_in_short({**pull, 'checks': checks['conclusion'] if checks else None})})"
-        )
+        shown = {**pull, "checks": checks["conclusion"] if checks else None, "rest": None}
+        lines[0] = f"{pull['url']} ({pull_request_in_short(shown)})"
     if checks and checks["conclusion"] == "failure":
-        lines += [f"✕ {each['name']}  {each['url']}" for each in checks["items"] if each["conclusion"] == "failure"]
-    lines += [
-        f"{each['by']}: {' '.join(str(each['text']).split())[:200]}" for each in pull["comments"][-5:] if each["text"]
-    ]
+        failed = [each for each in checks["items"] if each["conclusion"] == "failure"]
+        lines += [f"✕ {each['name']}  {each['url']}" for each in failed[:_CHECKS_SHOWN]]
+        if len(failed) > _CHECKS_SHOWN:
+            lines.append(sentence("and {n} more", n=len(failed) - _CHECKS_SHOWN))
+    said = [each for each in pull["comments"] if each["text"]]
+    lines += [f"{each['by']}: {shortened(str(each['text']), _COMMENT)}" for each in said[-5:]]
     if pull["rest"]:
-        lines.append(recorded("waits_because", pull["rest"]))
+        lines.append(rest_words(pull["rest"]))
         lines += [*pull["waiting"], *([pull["detail"]] if pull["detail"] else [])]
     if pull["unavailable"]:
         lines.append(sentence("waiting for the forge: {why}", why=pull["unavailable"]))
@@ -56,3 +81,22 @@ def landing_words(landing: Mapping[str, Any]) -> str:
     from projections.record.describe import describe_landing
 
     return describe_landing(landing, of_environment(os.environ))
+
+
+def to_use(result: "ResultView") -> tuple[str, str] | None:
+    """The command for a result, and what it is for; None where nothing is left to do. A bare repository has no checkout
+    to merge into."""
+    from api.cli.result_notes import only_applies
+    from api.node.checkouts import is_bare
+
+    pull = result.get("pullRequest")
+    if pull and pull["state"] == "merged":
+        return None
+    if pull and pull["rest"]:
+        return "To go on with the pull request:", "pr"
+    if only_applies({"result": result}):
+        return "To have the result in your checkout:", "apply"
+    if not (result["branch"] or result.get("branchProblem")):
+        return "To see the changes as a patch:", "changes"
+    bare = is_bare(Path(result["repository"])) if result["repository"] else False
+    return "To merge the result:", "land" if bare else "merge"

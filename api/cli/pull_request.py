@@ -14,6 +14,7 @@ from adapters.workspace.person import PersonsGit
 from api.cli import exits
 from api.cli.client import Api, connected, path_of, resolve_to_change
 from api.cli.exits import Failed, words_of
+from api.cli.handover_words import checks_words, rest_words
 from api.cli.labels import recorded, sentence
 from api.cli.options import HERE, AsJson, Id, TeamFile, Where
 from api.cli.repository import (
@@ -109,15 +110,12 @@ def _news(session_id: str, pull: "PullRequestView") -> list[str]:
     if pull["number"] is not None:
         news.append(sentence("Pull request #{number}: {url}", number=pull["number"], url=pull["url"]))
     if pull["checks"]:
-        news.append(f"{recorded('pull_checks', pull['checks']['conclusion'])} ({pull['checks']['head'][:10]})")
+        news.append(f"{checks_words(pull['checks']['conclusion'])} ({pull['checks']['head'][:10]})")
     if pull["waiting"]:
         news.append(sentence("This push changes settings of the CI: {paths}", paths=", ".join(pull["waiting"])))
         news.append(sentence("To push it all the same: hansard pr {id}", id=session_id))
     elif pull["rest"] and pull["state"] != "closed":
-        from projections.record.status import why
-
-        worded = recorded("waits_because", pull["rest"])
-        words = why(pull["rest"]) if worded == pull["rest"] else worded
+        words = rest_words(pull["rest"])
         news.append(sentence("Waiting for you: {why}", why=" ".join(filter(None, (words, pull["detail"])))))
     if pull["unavailable"]:
         news.append(sentence("waiting for the forge: {why}", why=pull["unavailable"]))

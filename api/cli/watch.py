@@ -12,13 +12,12 @@ from api.cli.activity import RunningTurns
 from api.cli.asking import allowed, decide, is_interactive, permitted
 from api.cli.client import Api
 from api.cli.exits import rests
+from api.cli.handover_words import to_use
 from api.cli.labels import sentence
 from api.cli.progress import Screen, Shown, screen
-from api.cli.result_notes import only_applies
 from api.cli.session import in_four_lines, outcome, steps
 from api.cli.stall import StallWatch
 from api.cli.terminal import put, put_json, put_pairs, say
-from api.node.checkouts import is_bare
 
 if TYPE_CHECKING:
     from api.cli.answers import Event, PermissionRequestView, ResultView, Session
@@ -266,23 +265,14 @@ def _say_result(session: "Session", result: "ResultView") -> None:
     """The commands for a result, each as it works from here."""
     if session["status"] in ("success", "done"):
         say(f"{sentence('To have something changed:')} hansard revise {session['id']}")
-    lead, command = _to_use(result)
-    repository = Path(result["repository"] or ".")
-    elsewhere = command in ("apply", "merge") and repository.is_dir() and not Path.cwd().is_relative_to(repository)
-    move = f"cd {shlex.quote(str(repository))} && " if elsewhere else ""
-    say(f"{sentence(lead)} {move}hansard {command} {session['id']}")
-    if command != "changes":
+    if use := to_use(result):
+        lead, command = use
+        repository = Path(result["repository"] or ".")
+        elsewhere = command in ("apply", "merge") and repository.is_dir() and not Path.cwd().is_relative_to(repository)
+        move = f"cd {shlex.quote(str(repository))} && " if elsewhere else ""
+        say(f"{sentence(lead)} {move}hansard {command} {session['id']}{' --follow' if command == 'pr' else ''}")
+    if use is None or use[1] != "changes":
         say(f"{sentence('To see what was changed:')} hansard changes {session['id']}")
-
-
-def _to_use(result: "ResultView") -> tuple[str, str]:
-    """The command for a result. A bare repository has no checkout to merge into."""
-    if only_applies({"result": result}):
-        return "To have the result in your checkout:", "apply"
-    if not (result["branch"] or result.get("branchProblem")):
-        return "To see the changes as a patch:", "changes"
-    bare = is_bare(Path(result["repository"])) if result["repository"] else False
-    return "To merge the result:", "land" if bare else "merge"
 
 
 def say_fix(review: str) -> None:

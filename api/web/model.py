@@ -36,6 +36,8 @@ ICONS: Final = {
     "waiting_for_decision": "?",
     "asking": "?",
     "unlanded": "!",
+    "checks_failed": "!",
+    "pull_waits": "!",
     "partial": "!",
     "done": "✓",
     "decided": "✓",
@@ -86,8 +88,8 @@ BADGES: Final = {
     "partial": "partial",
     "failed": "failed",
     "landing": "unlanded",
-    "checks": "unlanded",
-    "forge": "unlanded",
+    "checks": "checks_failed",
+    "forge": "pull_waits",
 }
 """The state of what waits for something other than a decision."""
 

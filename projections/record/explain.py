@@ -10,6 +10,18 @@ from domain.discussion.state import Discussion
 from domain.orchestration.events import RoundValidated, VerdictGiven
 from domain.orchestration.state import Orchestration
 from domain.session.attendance import SessionUnattended
+from domain.session.forge import (
+    ChecksEnded,
+    Conflicted,
+    ForgeLost,
+    PullRequestClosed,
+    PullRequestMerged,
+    PullRequestOpened,
+    PullRequestReopened,
+    PullRequestRested,
+    Pushed,
+    PushRequested,
+)
 from domain.session.landing import LandingNotTried, WorkLanded, WorkSentBack
 from domain.session.past_commands import RecordedCommand, commands_in
 from domain.session.record import Recorded
@@ -24,6 +36,10 @@ from projections.record.describe import recorded as sentence
 from projections.record.why_not import state_name, why_not
 from projections.views.past import ExplainedCause, ExplainedCommand, ExplainedEvent, Explanation
 
+_PULL_REQUEST: Final = (
+    *(PullRequestOpened, PushRequested, Pushed, ChecksEnded, Conflicted, ForgeLost, PullRequestRested),
+    *(PullRequestClosed, PullRequestReopened, PullRequestMerged),
+)
 _LANDINGS: Final = (WorkLanded, WorkSentBack, LandingNotTried)
 INPUTS = (
     *("elapsedMs", "remainingIterations", "reason", "iteration", "phase", "round"),
@@ -126,12 +142,23 @@ def _text(
     yield from _votes(session, language)
     yield from _newest(history, (SessionUnattended,), language)
     yield from _newest(history, _LANDINGS, language)
+    yield from _pull_request(history, session, language)
 
 
 def _newest(history: Sequence[Recorded], events: tuple[type[DomainEvent], ...], language: Language) -> Iterator[str]:
     """Describes the newest of these events, which change no state."""
     recorded = next((each for each in reversed(history) if isinstance(each.event, events)), None)
     if recorded is not None:
+        data = recorded.event.model_dump(mode="json", by_alias=True)
+        yield f"{recorded.version}. {describe(recorded.event.TOPIC, data, language)}"
+
+
+def _pull_request(history: Sequence[Recorded], session: Session, language: Language) -> Iterator[str]:
+    """Says how the pull request stands: it ended, or what it waits for, with the last thing that was seen of it."""
+    if session.forge is None:
+        return
+    seen = [each for each in history if isinstance(each.event, _PULL_REQUEST)]
+    for recorded in seen[-2:]:
         data = recorded.event.model_dump(mode="json", by_alias=True)
         yield f"{recorded.version}. {describe(recorded.event.TOPIC, data, language)}"
 

@@ -78,9 +78,11 @@ _DONE: Final = frozenset({"success", "done", "checkpoint", "partial"})
 
 
 def commands_of(context: PanelContext) -> list[tuple[str, str]]:
-    """The commands that take the result, by what they do; none without changed files."""
+    """The commands that take the result, by what they do; none without changed files, or once it is
+    merged."""
     result, name = context.it.get("result") or {}, context.session.id
-    if not result.get("files"):
+    pull = result.get("pullRequest")
+    if not result.get("files") or (pull and pull["state"] == "merged"):
         return []
     branch = [("merge", f"hansard merge {name} --squash"), ("pr", f"hansard pr {name}")] if result["branch"] else []
     return [("apply", f"hansard apply {name}"), *branch]

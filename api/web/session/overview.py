@@ -10,6 +10,7 @@ from api.web.plain_text import cut, in_line, short_command
 from api.web.session.context import LONG, SENTENCE, PanelContext
 from api.web.session.failure import CauseShown, cause_of
 from api.web.session.leading import Lead, lead
+from api.web.session.pull_requests import pull_request_shown
 from api.web.session.status import asked_by, decision
 from api.web.session.turns import live
 from api.web.session.waits import wait_of
@@ -183,29 +184,9 @@ def _handed_over(context: PanelContext) -> dict[str, Any] | None:
         "reviewed": _seen_in_part(context.session),
         "notes": _on_validation(context.session),
         "landing": context.landing,
-        "pull": _pull_request(result.get("pullRequest")),
+        "pull": pull_request_shown(result.get("pullRequest")),
         "clean": _in_clean_room(context.session),
         "weaker": len(context.session.weakened),
-    }
-
-
-def _pull_request(pull: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The pull request for the head of the page; None before one is open."""
-    if not pull or pull["number"] is None:
-        return None
-    checks = pull["checks"]
-    failed = [each["name"] for each in checks["items"] if each["conclusion"] == "failure"] if checks else []
-    return {
-        "number": pull["number"],
-        "url": pull["url"],
-        "state": pull["state"],
-        "checks": checks["conclusion"] if checks else "",
-        "failed": cut(", ".join(failed), SENTENCE),
-        "comments": len(pull["comments"]),
-        "listed": sum(not each["counts"] for each in pull["comments"]),
-        "rest": pull["rest"] or "",
-        "paths": [cut(path, 120) for path in pull["waiting"]],
-        "unavailable": cut(pull["unavailable"] or "", SENTENCE),
     }
 
 
