@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from api.cli import watch
+from api.cli.handover_words import to_use
 from tests.api.cli.conftest import Hansard
 from tests.api.cli.kept import FILES, git
 from tests.api.cli.test_results import forge, here
@@ -260,7 +260,7 @@ def test_the_advice_in_a_bare_repository_works_there(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet", "shop")
     for name, verb in (("shop.git", "land"), ("shop", "merge")):
         result = {"branch": "hansard/delivery-1", "repository": str(tmp_path / name)}
-        assert watch._to_use(result) == ("To merge the result:", verb)
+        assert to_use(result) == ("To merge the result:", verb)
 
 
 def test_land_works_in_a_bare_repository(
