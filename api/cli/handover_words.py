@@ -54,8 +54,8 @@ def pull_request_words(pull: Mapping[str, Any]) -> str:
         lines += [f"✕ {each['name']}  {each['url']}" for each in failed[:_CHECKS_SHOWN]]
         if len(failed) > _CHECKS_SHOWN:
             lines.append(sentence("and {n} more", n=len(failed) - _CHECKS_SHOWN))
-    said = [each for each in pull["comments"] if each["text"]]
-    lines += [f"{each['by']}: {shortened(str(each['text']), _COMMENT)}" for each in said[-5:]]
+    comments = [each for each in pull["comments"] if each["text"]]
+    lines += [f"{each['by']}: {shortened(str(each['text']), _COMMENT)}" for each in comments[-5:]]
     if pull["rest"]:
         lines.append(rest_words(pull["rest"]))
         lines += [*pull["waiting"], *([pull["detail"]] if pull["detail"] else [])]
