@@ -40,6 +40,12 @@ class Places:
     async def has_leftovers(self, _: CommandPlace) -> bool:
         return True
 
+    async def serve(self, _: CommandPlace) -> None:
+        """There are no services."""
+
+    async def close(self) -> tuple[()]:
+        return ()
+
     async def set_up_again(self, _: CommandPlace) -> None:
         """Every folder of a twin is new."""
 
@@ -52,7 +58,10 @@ class Places:
 
     @asynccontextmanager
     async def repeats(self, tree: str | None, number: int) -> AsyncIterator[Any]:
-        yield SimpleNamespace(passed=True, renew=lambda: self._place(tree).place)
+        async def renewed() -> CommandPlace:
+            return self._place(tree).place
+
+        yield SimpleNamespace(passed=True, renewed=renewed)
 
     def _place(self, tree: str | None) -> Ready:
         self._made += 1

@@ -82,7 +82,7 @@ def test_a_long_command_is_allowed_in_the_session_alone(client: TestClient) -> N
 
 def test_backquotes_of_a_command_stay(client: TestClient) -> None:
     name = asks(client, "echo `whoami`")
-    assert "execute: echo `whoami`" in row(listed(client, "/", name), name)
+    assert "Run: echo `whoami`" in row(listed(client, "/", name), name)
 
 
 def test_few_files_outside_the_scope_are_counted_and_named(client: TestClient, tmp_path: Path) -> None:

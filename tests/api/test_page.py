@@ -145,7 +145,7 @@ def test_browsers_get_errors_as_pages_and_programs_as_problems(
     answer = client.get(path, headers=BROWSER)
     assert (answer.status_code, answer.headers["content-type"]) == (status, "text/html; charset=utf-8")
     assert harmless(answer.text).all("html") == [{"lang": "en"}]
-    assert f"<h1>{title}</h1>" in answer.text
+    assert f'<h1 class="unseen">{title}</h1>' in answer.text
     problem = client.get(path)
     assert (problem.status_code, problem.headers["content-type"]) == (status, "application/problem+json")
 
@@ -166,7 +166,7 @@ def test_the_api_answers_problems_to_browsers_too(client: TestClient, path: str)
 
 def test_errors_speak_korean(client: TestClient) -> None:
     answer = client.get("/sessions/none", headers=BROWSER | {"Accept-Language": "ko"})
-    assert "<h1>찾을 수 없습니다</h1>" in answer.text
+    assert '<h1 class="unseen">찾을 수 없습니다</h1>' in answer.text
 
 
 # -- rules for every page --------------------------------------------------------------------------------------------

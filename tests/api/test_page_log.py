@@ -44,7 +44,7 @@ def test_why_page_names_the_cause_and_earlier_commands(client: TestClient) -> No
     assert "What stopped it" in text and "assert 301 == 200" in text
     assert "Started validation" in text and "Validation failed" in text
     assert "What stopped it" not in words_of(page(client, f"/sessions/{session_id}/why?at=5"))
-    assert "멈춘 원인" in page(client, f"/sessions/{session_id}/why?lang=ko")
+    assert "멈춘 이유" in page(client, f"/sessions/{session_id}/why?lang=ko")
 
 
 def test_every_kind_says_why(client: TestClient) -> None:

@@ -34,7 +34,7 @@ def test_a_line_explains_itself_and_commands_are_copied(site: Browsing, server: 
     why = page.locator(".by").first
     why.locator("summary").click()
     expect(why).to_contain_text("the task")
-    page.get_by_role("heading", name="Take it").click()
+    page.get_by_role("heading", name="Use the result").click()
     expect(why.locator(".card")).to_be_hidden()
     page.get_by_role("button", name=f"Copy hansard apply {session_id}").click()
     assert page.evaluate("navigator.clipboard.readText()") == f"hansard apply {session_id}"

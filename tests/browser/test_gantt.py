@@ -90,7 +90,7 @@ def test_the_place_in_the_drawing_stays_when_it_changes(browser: Browser, server
         box = page.locator(".gantt-box")
         box.evaluate("(box) => box.scrollTo({ left: -120 })")
         before = page.locator("#gantt .count").inner_text()
-        earlier = newest * 2 // 3  # of less time, however quick the session was
+        earlier = newest // 3  # of less time, however quick the session was
         page.get_by_role("slider").fill(str(earlier))
         shown(page, earlier)
         expect(page.locator("#gantt .count")).not_to_have_text(before)

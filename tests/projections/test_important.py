@@ -28,7 +28,7 @@ HARMLESS = {
 """Topics that say nothing about a failure, a block, a refusal or a denial, whatever their fields hold."""
 IT_DEPENDS = {
     "delivery.baseline_recorded", "delivery.phase_completed", "orchestration.work_reported",
-    "orchestration.baseline_recorded",
+    "orchestration.baseline_recorded", "orchestration.verdict_refused",
     "forge.push_requested", "session.result_published", "session.workspace_prepared", "turn.activity_recorded",
 }  # fmt: skip
 

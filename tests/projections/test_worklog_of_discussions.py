@@ -149,7 +149,7 @@ def test_the_points_of_a_reply_are_labelled_in_korean(tmp_path: Path) -> None:
 - 확장성: Quadratic
 - 유지보수: Two copies
 - 동의하는 점: The API is right
-- 수렴: 0.30 (합의 0.50, 안정성 0.00, 계속)"""
+- 수렴: 0.30 (합의도 0.50, 안정성 0.00, 계속)"""
     )
 
 
