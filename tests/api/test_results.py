@@ -90,7 +90,7 @@ def test_an_orchestration_hands_over_a_branch(server: Server, repository: Path) 
     assert git(repository, "show", f"{result['branch']}:docs/api.md") == "# API"
     assert result["files"] == [{"path": "docs/api.md", "status": "added", "added": 1, "removed": 0, "named": True}]
     assert only(events(server.client, value["id"]), "session.result_published") == [
-        {"branch": result["branch"], "commit": result["head"], "problem": None}
+        {"branch": result["branch"], "commit": result["head"], "branchWas": "new", "problem": None}
     ]
 
 

@@ -146,12 +146,9 @@ def many_rounds(server: Server) -> str:
     return reached(server.client, begun(server.client, body), "partial")
 
 
-HIDDEN = """() => document.querySelector("[data-row]:last-child").getBoundingClientRect().bottom
-  - document.querySelector("[data-player]").getBoundingClientRect().top"""
-"""How far the bar with the steps covers the newest event."""
 _BELOW_ITS_BOX = """() => document.querySelector("[data-row]:last-child").getBoundingClientRect().bottom
   - document.querySelector("[data-scroll]").getBoundingClientRect().bottom - 1"""
-"""The list of an orchestration comes after its matrix and is scrolled to its end."""
+"""The list of events comes last in its column and is scrolled to its end."""
 _IN_ITS_BOX = """(version) => {
   const place = (selector) => document.querySelector(selector).getBoundingClientRect();
   const [row, box] = [place(`[data-row="${version}"]`), place("[data-scroll]")];
@@ -159,12 +156,12 @@ _IN_ITS_BOX = """(version) => {
 }"""
 
 
-_ABOVE_THE_STEPS = """(row) => document.querySelector(row).getBoundingClientRect().bottom
+_ABOVE_THE_STEPS = """(one) => one.getBoundingClientRect().bottom
   <= document.querySelector("[data-player]").getBoundingClientRect().top"""
 
 
 @pytest.mark.parametrize("locale", ["en", "ko"])
-def test_newest_event_is_visible_above_the_player(
+def test_the_newest_event_is_in_sight_in_its_list(
     browser: Browser, server: Server, pages: dict[str, str], many_rounds: str, locale: str
 ) -> None:
     paths = [pages[name] for name in SCENES] + [f"/sessions/{many_rounds}"]
@@ -172,8 +169,7 @@ def test_newest_event_is_visible_above_the_player(
         page = site.tab("/")
         for path in paths:
             page.goto(server.url + path)
-            hidden = _BELOW_ITS_BOX if "orchestration" in path else HIDDEN
-            until(lambda check=hidden: page.evaluate(check) <= 0, what=f"the newest event of {path} in sight")
+            until(lambda: page.evaluate(_BELOW_ITS_BOX) <= 0, what=f"the newest event of {path} in its list")
         page.locator("#extending > summary").click()
         expect(page.locator("#extendReason")).to_be_visible()
         until(lambda: page.evaluate(_BELOW_ITS_BOX) <= 0, what="the newest event in sight over a form that was opened")
@@ -203,12 +199,12 @@ def test_timeline_comes_before_events_and_is_as_high_as_its_lanes(
 def test_first_screen_shows_why_the_budget_ran_out(
     browser: Browser, server: Server, pages: dict[str, str], size: tuple[int, int]
 ) -> None:
-    """Below the cause of the failure and the next steps."""
+    """Beside the next steps; the list of events comes below the timeline."""
     with browsing(browser, server.url, viewport={"width": size[0], "height": size[1]}) as site:
         page = site.tab(pages["exhausted"])
         live(page)
-        row = f"[data-row='{page.locator('[data-bring]').get_attribute('data-bring')}']"
-        until(lambda: page.evaluate(_ABOVE_THE_STEPS, row), what="the event that says why, above the steps")
+        cause = page.get_by_text("Why: validation failed")
+        assert cause.evaluate(_ABOVE_THE_STEPS)
         assert page.locator("#extending > summary").is_visible()
         assert page.evaluate("scrollY") == 0
 
