@@ -61,7 +61,9 @@ def test_another_process_finds_what_a_running_attempt_has_reported(tmp_path: Pat
     assert not list((tmp_path / "used").iterdir())
 
 
-def test_a_note_that_cannot_be_read_or_made_is_none_and_stops_nothing(tmp_path: Path, log: Log) -> None:
+def test_a_note_that_cannot_be_read_or_made_is_none_and_stops_nothing(
+    tmp_path: Path, log: Log, caplog: pytest.LogCaptureFixture
+) -> None:
     folder = tmp_path / "used"
     here, there = process(folder, log), process(folder, log)
     with here.running(TURN, 2):
@@ -73,5 +75,9 @@ def test_a_note_that_cannot_be_read_or_made_is_none_and_stops_nothing(tmp_path: 
     broken.write_text("")
     with process(broken, log).running(TURN, 2) as attempt:
         attempt.transcribe("a line")
-        time.sleep(0.3)
+        for _ in range(500):
+            if "could not be noted" in caplog.text:
+                break
+            time.sleep(0.01)
+        assert "could not be noted" in caplog.text
         assert process(broken, log).so_far(TURN) is None
