@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from adapters.store.sqlite.soundness import LogUse
     from adapters.turns.external.turns import ExternalTurns
     from adapters.turns.lease.worker import Worker
-    from adapters.turns.result.sharing import Sharing
+    from adapters.turns.result.shared_workspaces import Sharing
     from api.node.access import Logins, SharedKeys
     from api.node.checkpointer import Checkpointer
     from api.node.notifier import Notifier
@@ -159,7 +159,7 @@ class Core:
         shares = self.store.shares
         if shares is None:
             return None
-        from adapters.turns.result.sharing import Sharing
+        from adapters.turns.result.shared_workspaces import Sharing
         from adapters.workspace import Workspaces
 
         workspaces = Workspaces(self.settings.node_dir / "workspaces")

@@ -34,7 +34,7 @@ from domain.session import (
     forge_past,
     forks,
     landing,
-    past_landing,
+    past_landings,
     redaction,
     revisions,
     turns,
@@ -190,7 +190,7 @@ def _command_of(recorded: RecordedCommand, session: Session | None) -> Command |
     command = (
         shared_command(events, session)
         or forge_past.forge_command(events)
-        or past_landing.landing_command(events, session)
+        or past_landings.landing_command(events, session)
         or own(recorded, session)
     )
     prepared = workspace.prepared_in(events)

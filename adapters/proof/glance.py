@@ -7,7 +7,7 @@ from typing import Final
 
 from adapters.store.errors import StoreError
 from adapters.store.location import reading
-from adapters.store.sqlite.sealed import UNREADABLE, read_only
+from adapters.store.sqlite.sealed_log import UNREADABLE, read_only
 from adapters.store.sqlite.views import damage_of, is_unavailable
 from domain.values.sentences import Sentence, sentence_of
 

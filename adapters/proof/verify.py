@@ -1,8 +1,8 @@
 """Verification: is the file sound, is every chain unbroken, does everything fold, do derived tables match?
 
-The first phase reads the stored bytes (`stored.py`). The second is about what the events say: each must load and follow
-the rules; the lease table must know the same turns. It goes session by session, so that memory does not grow with the
-log.
+The first phase reads the stored bytes (`stored_bytes.py`). The second is about what the events say: each must load
+and follow the rules; the lease table must know the same turns. It goes session by session, so that memory does not
+grow with the log.
 """
 
 from collections.abc import Callable, Iterable, Set
@@ -10,11 +10,11 @@ from functools import partial
 
 from adapters.proof.contents import check_contents
 from adapters.proof.neighbours import check_keys, check_links, check_receipts
-from adapters.proof.stored import check_events, check_texts
+from adapters.proof.stored_bytes import check_events, check_texts
 from adapters.proof.verdict import LogFault, Unchecked, Verification
 from adapters.store.port import Log
 from adapters.store.rows import Rows
-from adapters.store.sqlite.sealed import UNREADABLE
+from adapters.store.sqlite.sealed_log import UNREADABLE
 from domain.values.base import HansardError
 from domain.values.sentences import sentence_of
 

@@ -25,10 +25,10 @@ def reading(url: str) -> AbstractContextManager[SealedLog]:
     """The log of such a URL, only to be read: nothing in it changes. Raises StoreError where it is none."""
     if is_shared(url):
         check_driver()
-        from adapters.store.postgres.sealed import sealed_database
+        from adapters.store.postgres.sealed_log import sealed_database
 
         return sealed_database(url)
-    from adapters.store.sqlite.sealed import sealed
+    from adapters.store.sqlite.sealed_log import sealed
 
     return sealed(Path(url.removeprefix("sqlite:///")))
 

@@ -30,7 +30,7 @@ from adapters.turns.question.shown_changes import changes_of
 from adapters.turns.recall import recall
 from adapters.turns.result.changes import base_of, merge
 from adapters.turns.result.publication import publish
-from adapters.turns.result.sharing import Sharing
+from adapters.turns.result.shared_workspaces import Sharing
 from adapters.workspace import Lasting, WorkspaceError, Workspaces
 from adapters.writer.writer import Writer
 from domain.delivery.commands import RecordBaseline, RecordValidation

@@ -30,7 +30,7 @@ from adapters.workspace.patches import LARGEST
 from adapters.workspace.quarantine import Check, checked
 from adapters.workspace.recording_rules import RecordingRules, withhold
 from adapters.workspace.repository import Index, Repository, trail
-from adapters.workspace.reusing import Resting, take_over
+from adapters.workspace.reuse import Resting, take_over
 from adapters.workspace.unrecordable import delete_repositories, empty_submodules, filled, in_submodules, refuse
 from domain.session.workspace import ChangedFile, WorkspaceChanges
 from domain.values.sentences import Sentence

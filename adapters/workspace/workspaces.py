@@ -16,7 +16,7 @@ from adapters.workspace.creation import Earlier, create
 from adapters.workspace.folders import bytes_in, delete, existing_folder, is_real_folder
 from adapters.workspace.git import Lasting, WorkspaceError, in_a_sentence
 from adapters.workspace.leftovers import mark_of
-from adapters.workspace.packing import SharedRepository
+from adapters.workspace.packs import SharedRepository
 from adapters.workspace.reviewed_diff import ReviewedPatch
 from adapters.workspace.suitable import Room, check
 from adapters.workspace.twins import Show

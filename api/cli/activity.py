@@ -17,7 +17,7 @@ from api.cli.client import Api, path_of
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.terminal import minutes, one_line, say, shortened
-from api.cli.waiting import doing, say_no_worker
+from api.cli.waits import doing, say_no_worker
 
 if TYPE_CHECKING:
     from api.cli.answers import ActivityFrame, ActivityList, Session, TurnView

@@ -55,7 +55,7 @@ def verify(
     from adapters.store.errors import StoreError
     from adapters.store.sqlite.failures import is_damaged
     from adapters.store.sqlite.views import is_unavailable
-    from api.cli.rebuilding import difference, rewritten
+    from api.cli.view_rebuild import difference, rewritten
 
     if proof is not None:
         return _check_proof(proof, public_key)

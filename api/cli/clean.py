@@ -77,7 +77,7 @@ def _withdraw(settings: "Settings", workspaces: "Workspaces", idle: Mapping[str,
     from adapters.store.location import open_store
     from adapters.store.postgres.address import is_shared
     from adapters.turns.folder import ENDED
-    from adapters.turns.result.sharing import Sharing
+    from adapters.turns.result.shared_workspaces import Sharing
 
     if not is_shared(settings.database):
         return 0

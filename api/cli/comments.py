@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 from cyclopts import Parameter
 
 from api.cli import exits
-from api.cli.asking import is_interactive
 from api.cli.client import Api, connected, path_of, resolve, resolve_to_change
 from api.cli.editor import EditedWords, RemarkPlace, edited, quoted, remarks_in, save_words, unquoted
 from api.cli.exits import Failed
+from api.cli.interview import is_interactive
 from api.cli.labels import recorded, sentence
 from api.cli.options import HERE, AsJson, At, Fields, Id, Key, Where
 from api.cli.terminal import paint, put, put_json, say, visible, visible_name

@@ -128,7 +128,7 @@ def database(url: str) -> Finding:
     name = "database"
     try:
         check_driver()
-        from adapters.store.postgres.sealed import inspect, lets_in_without_password
+        from adapters.store.postgres.sealed_log import inspect, lets_in_without_password
         from adapters.store.postgres.trial import try_out
 
         server = inspect(url)

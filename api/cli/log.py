@@ -264,7 +264,7 @@ def _is_idle(path: Path, log: Path | None) -> bool:
 def _refuse_other(target: Path, draft: Path) -> None:
     """Raises Failed if the target has anything that the new copy has not: another log, or a longer one."""
     from adapters.store.errors import StoreError
-    from adapters.store.sqlite.sealed import begins_with
+    from adapters.store.sqlite.sealed_log import begins_with
 
     try:
         if not target.exists() or begins_with(draft, target):

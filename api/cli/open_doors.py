@@ -35,7 +35,7 @@ def refuse_an_open_database(settings: "Settings") -> None:
     if not team.has_network(fenced=fenced):
         return
     check_driver()
-    from adapters.store.postgres.sealed import lets_in_without_password
+    from adapters.store.postgres.sealed_log import lets_in_without_password
 
     if lets_in_without_password(settings.database):
         raise Failed(

@@ -13,7 +13,7 @@ from api.cli.figures import figures
 from api.cli.labels import recorded, sentence
 from api.cli.matrix import MARKS, matrix
 from api.cli.terminal import local_time, one_line, packed, say, shortened, wrapped
-from api.cli.waiting import reason
+from api.cli.waits import reason
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

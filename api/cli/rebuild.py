@@ -41,10 +41,10 @@ def rebuild(*, database: Annotated[str | None, Parameter(group=WHERE)] = None) -
 
 def _keep_evidence(settings: "Settings") -> None:
     """Raise Failed where the log is not what the views were made from."""
-    from adapters.proof.stored import check_events
+    from adapters.proof.stored_bytes import check_events
     from adapters.proof.verdict import Unchecked, Verification
     from adapters.store.location import reading
-    from api.cli.rebuilding import rewritten
+    from api.cli.view_rebuild import rewritten
 
     if not settings.views_path.exists():
         return
@@ -77,7 +77,7 @@ def _rebuild(settings: "Settings") -> tuple[int, list[str]]:
     """The position, and what the views lack because they could not read or fold it."""
     from adapters.store.location import open_store
     from adapters.store.sqlite.views import open_views
-    from api.cli.rebuilding import rebuild as rebuild_views
+    from api.cli.view_rebuild import rebuild as rebuild_views
     from api.node.local_files import search_of
     from projections.follow import Follower
     from projections.sessions.search import SEARCH

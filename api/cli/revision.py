@@ -5,11 +5,11 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from api.cli import exits
-from api.cli.asking import is_interactive
 from api.cli.client import Api, connected, path_of, resolve_to_change
 from api.cli.comments import comment_body, edit_remarks
 from api.cli.editor import EditedWords, RemarkPlace, save_words
 from api.cli.exits import Failed
+from api.cli.interview import is_interactive
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Fields, Id, Key, TeamFile, Version, Where
 from api.cli.steer import follow_posted, post_action

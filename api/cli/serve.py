@@ -167,7 +167,7 @@ async def _settle() -> None:
 
 
 def _warm() -> None:
-    from api.web.rendering import warm
+    from api.web.renderer import warm
 
     warm()
 

@@ -14,7 +14,7 @@ from api.cli.labels import HOW_TO_ALLOW, NAMES, gap, recorded, refused_host, sen
 from api.cli.matrix import MARKS, history, matrix, warnings
 from api.cli.result_notes import checks, only_applies, unchecked
 from api.cli.terminal import counted, local_time, one_line, shortened, visible_name
-from api.cli.waiting import doing, is_waiting, questions, why_waiting
+from api.cli.waits import doing, is_waiting, questions, why_waiting
 from domain.values.words import of_environment
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from cyclopts import Parameter
 from cyclopts.types import PositiveInt
 
 from api.cli import exits
-from api.cli.asking import is_interactive
 from api.cli.exits import Failed
+from api.cli.interview import is_interactive
 from api.cli.labels import sentence
 from api.cli.log import Database, find_stream, open_log, settings_of
 from api.cli.terminal import put, say, visible

@@ -87,7 +87,7 @@ def show(session: Id, /, *, at: At = None, json: AsJson = False, where: Where = 
         is_worked_on = at is not None or _is_worked_on(reader, answer["session"])
         put_pairs(details(item, answer.get("availableCommands") or [], cause))
         if not is_worked_on:
-            from api.cli.waiting import say_no_worker
+            from api.cli.waits import say_no_worker
 
             say_no_worker(str(answer["session"]["id"]))
     return exits.OK
@@ -100,7 +100,7 @@ def _is_worked_on(reader: SessionReader, session: "Session") -> bool:
     due = [turn for turn in turns if turn["work"] != "wait" and not turn.get("waitingFor")]
     if not due or (states := reader.turn_states(str(session["id"]))) is None:
         return True
-    from api.cli.waiting import mark_queued
+    from api.cli.waits import mark_queued
 
     is_worked_on = reader.is_worked_on()
     mark_queued(due, states, is_worked_on=is_worked_on)

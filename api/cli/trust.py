@@ -60,7 +60,7 @@ async def trust(
 
 async def _agrees() -> bool:
     """Whether the person at the terminal trusts what was just shown. Raises Failed where there is nobody."""
-    from api.cli.asking import is_interactive
+    from api.cli.interview import is_interactive
 
     if not is_interactive():
         raise Failed(sentence("Nobody can be asked here. Read these settings, then add --yes."), code=exits.USAGE)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final, cast
 
 from api.cli import exits
 from api.cli.activity import RunningTurns
-from api.cli.asking import allowed, decide, is_interactive, permitted
 from api.cli.client import Api
 from api.cli.exits import rests
 from api.cli.handover_words import to_use
+from api.cli.interview import allowed, decide, is_interactive, permitted
 from api.cli.labels import sentence
 from api.cli.progress import Screen, Shown, screen
 from api.cli.session import in_four_lines, outcome, steps

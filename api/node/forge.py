@@ -13,7 +13,7 @@ from adapters.forge.token import here
 from adapters.pull_requests.claims import PullRequestClaims
 from adapters.pull_requests.record import Around
 from adapters.store.port import Store
-from adapters.turns.result.sharing import Sharing
+from adapters.turns.result.shared_workspaces import Sharing
 from adapters.workspace import Workspaces
 from adapters.workspace.remote_branches import has_login, remote_address
 from adapters.writer.writer import Writer

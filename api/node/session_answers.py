@@ -28,7 +28,7 @@ from projections.views.session import SessionView, TurnView
 from projections.views.sessions import SessionItem
 
 if TYPE_CHECKING:
-    from adapters.turns.result.sharing import Sharing
+    from adapters.turns.result.shared_workspaces import Sharing
 
 Read = Callable[[str], Session | None]
 

@@ -14,7 +14,7 @@ from adapters.store.mapper import decode
 from adapters.store.seal import beginning
 from api.share.shared_record import SharedRecord, filled
 from api.web.plain_text import cut
-from api.web.rendering import fragment
+from api.web.renderer import fragment
 from api.web.sentences import words
 from domain.kinds import fold
 from domain.session.activity import ActivityRecorded

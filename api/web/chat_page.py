@@ -21,7 +21,7 @@ from api.web import model
 from api.web.form_commands import KEY
 from api.web.form_data import fields
 from api.web.plain_text import cut
-from api.web.rendering import explicit, language_of, linker, page, render
+from api.web.renderer import explicit, language_of, linker, page, render
 from api.web.sent_forms import FormOutcome, hand_over, key_of, placed, told_of
 from api.web.session.context import SENTENCE, tame
 from api.web.step import doing

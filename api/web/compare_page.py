@@ -14,7 +14,7 @@ from api.http.requests import caught_up, number, only, system
 from api.system import System
 from api.web import model
 from api.web.plain_text import cut
-from api.web.rendering import explicit, language_of, page, render
+from api.web.renderer import explicit, language_of, page, render
 from api.web.session.context import PanelContext
 from api.web.session.context import whole as whole_of
 from api.web.session.history import MESSAGE

@@ -7,7 +7,7 @@ from starlette.responses import HTMLResponse, Response
 
 from api.http import problems
 from api.web import login_page
-from api.web.rendering import language_of, needs, render, scripted
+from api.web.renderer import language_of, needs, render, scripted
 from api.web.sentences import told_in, words
 from domain.values.words import Words
 

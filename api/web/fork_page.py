@@ -13,7 +13,7 @@ from api.http.problems import of_field
 from api.http.requests import answer_headers, number, only
 from api.system import System
 from api.web.form_data import fields
-from api.web.rendering import KEY, explicit, language_of, linker, page, render, scripted
+from api.web.renderer import KEY, explicit, language_of, linker, page, render, scripted
 from api.web.sent_forms import hand_over, key_of, placed, told_of
 from api.web.session.answer_forms import composed
 from api.web.session.otherwise import otherwise

@@ -20,7 +20,7 @@ from api.http.requests import NUMBER, answer_headers, only, system
 from api.web import home_page, inbox_page
 from api.web.form_body import body_of, command_body, places
 from api.web.form_data import fields
-from api.web.rendering import explicit, language_of, linker, scripted
+from api.web.renderer import explicit, language_of, linker, scripted
 from api.web.sent_forms import FormOutcome, Sent, hand_over, key_of, placed, told_of
 from api.web.session import routes
 from api.web.session.context import badge_of

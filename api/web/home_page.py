@@ -15,7 +15,6 @@ from api.http.problems import of_field
 from api.http.requests import only, system
 from api.node.session_answers import marked_list
 from api.routes.spans import span
-from api.web.asking import ask_of
 from api.web.inbox_items import item_of
 from api.web.model import (
     BADGES,
@@ -29,9 +28,10 @@ from api.web.model import (
     reason_of,
     waits_for_others,
 )
+from api.web.permission_cards import ask_of
 from api.web.plain_text import cut, cut_plain, short_command
 from api.web.presets import PRESETS
-from api.web.rendering import language_of, page, render
+from api.web.renderer import language_of, page, render
 from api.web.sent_forms import NOTHING
 from api.web.start_form import FORMS, NAMES, Filled, forms
 from api.web.start_panel import known_before, known_folders

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from api.http.requests import caught_up, only, system
 from api.web.inbox_items import WORDS, item_of
 from api.web.plain_text import cut
-from api.web.rendering import language_of, page, render
+from api.web.renderer import language_of, page, render
 from api.web.sent_forms import NOTHING, Sent
 from domain.session.state import Session
 from projections.engine.ports import Database

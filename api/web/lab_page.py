@@ -11,7 +11,7 @@ from api.http.problems import of_field
 from api.http.requests import caught_up, only, system
 from api.system import System
 from api.web.plain_text import cut
-from api.web.rendering import explicit, language_of, page, render
+from api.web.renderer import explicit, language_of, page, render
 from api.web.session.discussion import chart
 from domain.convergence.assessment import course
 from domain.convergence.profiles import Profile

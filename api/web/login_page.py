@@ -12,7 +12,7 @@ from api.http.problems import Problem
 from api.http.requests import answer_headers, only, system
 from api.node.access import Logins
 from api.web.form_data import fields
-from api.web.rendering import explicit, language_of, linker, page, render
+from api.web.renderer import explicit, language_of, linker, page, render
 from domain.values.sentences import Sentence
 from domain.values.words import Words
 

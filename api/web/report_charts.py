@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from api.routes.spans import DAY
 from api.web.plain_text import cut
-from api.web.rendering import Link
+from api.web.renderer import Link
 from api.web.svg import element, line, svg, text
 from domain.values.words import Words
 from projections.sessions.overview import Beginning

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from api.routes.spans import DAY
 from api.web.model import clock, money
 from api.web.plain_text import cut
-from api.web.rendering import Link
+from api.web.renderer import Link
 from api.web.svg import element, line, svg, text
 from domain.values.base import milliseconds
 from domain.values.words import Words

@@ -19,7 +19,7 @@ from api.routes.spans import span
 from api.system import System
 from api.web.model import clock, money
 from api.web.plain_text import cut
-from api.web.rendering import Link, language_of, linker, page, render
+from api.web.renderer import Link, language_of, linker, page, render
 from api.web.report_charts import DATED, ChartPage, Row, chart, over_time
 from api.web.report_overview import ReportOverview, report_overview
 from domain.kinds import KINDS

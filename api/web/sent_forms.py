@@ -18,7 +18,7 @@ from api.http.problems import Problem, of, problem
 from api.http.requests import system
 from api.system import System
 from api.web.model import owner
-from api.web.rendering import language_of
+from api.web.renderer import language_of
 from api.web.sentences import told_in
 from domain.discussion.state import Discussion
 from domain.values.base import HansardError

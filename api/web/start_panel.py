@@ -19,7 +19,7 @@ from api.node.checkouts import checkout_of
 from api.node.scopes import ScopeNeeded
 from api.node.settings import Settings
 from api.web.before_start import Before, before
-from api.web.rendering import explicit, fragment, language_of
+from api.web.renderer import explicit, fragment, language_of
 from api.web.start_form import FORMS, NAMES, Filled, forms
 from domain.values.base import Invalid
 from domain.values.sentences import Sentence

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from domain.findings.match import Match, Spot
 from domain.findings.moments import FoundReport
-from domain.findings.wording import Features, FindingWeight
+from domain.findings.report_words import Features, FindingWeight
 
 FindingOrigin = Literal["first", "missed", "self", "surface", "unplaced"]
 FindingState = Literal["open", "claimed", "unchanged", "fixed", "reopened"]

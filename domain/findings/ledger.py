@@ -10,8 +10,8 @@ from domain.findings.finding import FactAt, FindingAct, FindingOrigin, LedgerFin
 from domain.findings.line_history import ChangedFiles, LineHistory
 from domain.findings.match import NOWHERE, SAME, FindingIndex, Likeness, Match, Spot, matched
 from domain.findings.moments import Dispute, FoundReport, LookTaken, Moment, WorkChange
+from domain.findings.report_words import Features, features_of
 from domain.findings.reversals import RemovedLines
-from domain.findings.wording import Features, features_of
 
 POLICY: Final = "findings@1"
 DISPUTES: Final = 2

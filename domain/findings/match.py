@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, Protocol
 
-from domain.findings.wording import Features
+from domain.findings.report_words import Features
 
 Match = Literal["same", "maybe", "new"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, Generic, TypeAlias, TypeVar
 
-from domain.replies.malformed import quoted_keys, values_of
+from domain.replies.broken_json import quoted_keys, values_of
 from domain.values.base import Unreadable
 from domain.values.json import JSON, Malformed, decode
 from domain.values.json_pieces import JsonPiece, lookalikes, pieces

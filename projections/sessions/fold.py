@@ -27,7 +27,7 @@ from projections.facts import of_sessions, spent_by, status_of, stop_reason
 from projections.record.explain import evidence
 from projections.record.markdown import shortened
 from projections.record.session import title_of
-from projections.sessions import questions, waiting
+from projections.sessions import open_turns, questions
 from projections.sessions.handover import HANDOVER_EVENTS, follow_handover, follow_unlanded
 from projections.sessions.pull_requests import FORGE_EVENTS, follow_pull_request, follow_rest
 from projections.sessions.row import ENDING_EVENTS, ROWS, SessionRow, date_forks, follow_ending
@@ -45,7 +45,7 @@ SCHEMA: Final = (
     "CREATE INDEX IF NOT EXISTS overview_forks ON overview (forked_from, created) WHERE forked_from IS NOT NULL",
     "CREATE TABLE IF NOT EXISTS overview_labels (label TEXT NOT NULL, created BIGINT NOT NULL,"
     " PRIMARY KEY (label, created))",
-    waiting.TURNS_SCHEMA,
+    open_turns.TURNS_SCHEMA,
     *questions.QUESTIONS_SCHEMA,
 )
 Rule = Callable[[SessionRow, Recorded, Any], None]
@@ -57,7 +57,7 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
     """Read the rows that the events change, change them in memory, and write each of them once."""
     relevant = of_sessions(events)
     rows = ROWS.get(db, list({recorded.session_id for recorded in relevant}))
-    turns, open_questions = waiting.OpenTurns(db), questions.OpenQuestions(db)
+    turns, open_questions = open_turns.OpenTurns(db), questions.OpenQuestions(db)
     for recorded in relevant:
         row = rows.get(recorded.session_id)
         if row is None:
@@ -105,7 +105,7 @@ class _Parts(NamedTuple):
 def _parts_of(kind: type[DomainEvent]) -> _Parts:
     """Looked up for every event, of which most change little."""
     rules = (rule for about, rule in _RULES.items() if issubclass(kind, about))
-    parts = (ENDING_EVENTS, HANDOVER_EVENTS, FORGE_EVENTS, waiting.TURN_EVENTS, questions.QUESTION_EVENTS)
+    parts = (ENDING_EVENTS, HANDOVER_EVENTS, FORGE_EVENTS, open_turns.TURN_EVENTS, questions.QUESTION_EVENTS)
     return _Parts(next(rules, None), *(issubclass(kind, about) for about in parts))
 
 

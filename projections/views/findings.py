@@ -7,7 +7,7 @@ from pydantic import Field
 from domain.findings.advice import Recommendation
 from domain.findings.finding import Fact, FindingAct, FindingOrigin, FindingState
 from domain.findings.match import Match
-from domain.findings.wording import FindingWeight
+from domain.findings.report_words import FindingWeight
 from domain.session.comments import CommentStatus
 from projections.views.base import View
 

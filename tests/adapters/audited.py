@@ -13,7 +13,7 @@ from adapters.store.keys import LOGIN, StoredKey
 from adapters.store.port import Store, StoredReceipt, Write
 from adapters.store.rows import chained
 from adapters.store.sql.compression import pack, unpack
-from adapters.store.sqlite.sealed import sealed
+from adapters.store.sqlite.sealed_log import sealed
 from adapters.store.sqlite.store import SqliteStore
 from tests.projections.given import NOON
 from tests.projections.walks import wander

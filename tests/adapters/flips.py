@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from adapters.proof.verify import verify_stored
-from adapters.store.sqlite.sealed import UNREADABLE, sealed
+from adapters.store.sqlite.sealed_log import UNREADABLE, sealed
 from domain.values.base import HansardError
 from tests.adapters.audited import rows, verified
 

@@ -10,7 +10,7 @@ import pytest
 
 from adapters.proof.verify import verify_stored
 from adapters.store.sql.compression import unpack
-from adapters.store.sqlite.sealed import sealed
+from adapters.store.sqlite.sealed_log import sealed
 from tests.adapters.audited import copied, harmed, rows, verified, written
 from tests.adapters.flips import outcome
 

@@ -13,7 +13,7 @@ from adapters.proof import checkpoints
 from adapters.proof.transfer import export
 from adapters.proof.verify import verify
 from adapters.store.errors import StoreError
-from adapters.store.sqlite.sealed import sealed
+from adapters.store.sqlite.sealed_log import sealed
 from tests.adapters.audited import harmed, opened, written
 
 

@@ -17,7 +17,7 @@ from adapters.store import seal
 from adapters.store.blanks import blanked
 from adapters.store.rows import Row
 from adapters.store.seal import FORM
-from adapters.store.sqlite.sealed import sealed
+from adapters.store.sqlite.sealed_log import sealed
 from domain.session.redaction import (
     REDACTED,
     TextRedacted,

@@ -1,4 +1,4 @@
-"""Which machine works on a turn, and what of a workspace is stored (`adapters/turns/result/sharing.py`)."""
+"""Which machine works on a turn, and what of a workspace is stored (`adapters/turns/result/shared_workspaces.py`)."""
 
 import subprocess
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from adapters.store.location import open_store
 from adapters.store.port import Store
 from adapters.store.shares import Shares
 from adapters.store.turns import OpenTurn
-from adapters.turns.result.sharing import NearWorkspaces, Sharing
+from adapters.turns.result.shared_workspaces import NearWorkspaces, Sharing
 from adapters.workspace import WorkspaceError, Workspaces
 from domain.session.state import Session
 from tests.adapters.stores_under_test import delivery_story

@@ -18,7 +18,7 @@ from adapters.proof.verify import verify
 from adapters.store.errors import StoreError
 from adapters.store.port import Store
 from adapters.store.rows import Row
-from adapters.store.sqlite.sealed import sealed
+from adapters.store.sqlite.sealed_log import sealed
 from adapters.store.sqlite.store import SqliteStore
 from adapters.writer.writer import CommandEnvelope, Writer
 from domain.kinds import KINDS, fold

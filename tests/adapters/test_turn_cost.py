@@ -13,7 +13,7 @@ from adapters.store.sqlite.store import SqliteStore
 from adapters.turns.job import Job
 from adapters.turns.lease.worker import Worker
 from adapters.turns.live import Live
-from adapters.turns.result.sharing import Sharing
+from adapters.turns.result.shared_workspaces import Sharing
 from adapters.turns.runner import TurnRunner
 from adapters.turns.settings import WorkerSettings
 from adapters.workspace import Workspaces

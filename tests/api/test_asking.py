@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from api.web.asking import in_lines, in_one_line
+from api.web.permission_cards import in_lines, in_one_line
 from tests.api.seen import Seen, page
 from tests.api.server import delivery, reached, start
 from tests.api.test_home_page import row, settled

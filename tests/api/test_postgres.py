@@ -15,7 +15,7 @@ from adapters.store.migration import migrate
 from adapters.store.sql.log import SqlRecorder
 from adapters.store.sqlite.views import SqliteViews
 from api.app import create_app
-from api.cli import rebuilding
+from api.cli import view_rebuild
 from api.node.settings import Settings
 from projections.catalogue import dump
 from projections.follow import Follower
@@ -160,7 +160,7 @@ def test_networked_agents_are_refused_next_to_an_open_database(cluster: Cluster,
 
 
 def test_a_database_with_a_password_is_not_open(cluster: Cluster) -> None:
-    from adapters.store.postgres.sealed import lets_in_without_password
+    from adapters.store.postgres.sealed_log import lets_in_without_password
 
     assert lets_in_without_password(cluster.url("postgres"))
     cluster.ask_for_passwords("geheim")
@@ -265,8 +265,8 @@ def test_the_first_node_makes_the_owners_key_and_a_file_of_keys_is_taken_over(cl
 def test_several_processes_rebuild_the_views_of_a_shared_log(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rebuilding, "WORTH", 50)
-    monkeypatch.setattr(rebuilding.os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(view_rebuild, "WORTH", 50)
+    monkeypatch.setattr(view_rebuild.os, "sched_getaffinity", lambda _: {0, 1})
     with (
         closing(wander(tmp_path, 6, 60).store) as own,
         reading(f"sqlite:///{own.path}") as source,
@@ -280,7 +280,7 @@ def test_several_processes_rebuild_the_views_of_a_shared_log(
         whole = dump(views)
         follower.empty()
         monkeypatch.setattr(Follower, "rebuild", None)
-        assert rebuilding.rebuild(follower, store, cluster.url("postgres")) == store.head()
+        assert view_rebuild.rebuild(follower, store, cluster.url("postgres")) == store.head()
         assert dump(views) == whole
 
 

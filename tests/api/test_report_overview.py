@@ -4,7 +4,7 @@ from types import MappingProxyType
 
 import pytest
 
-from api.web.rendering import linker
+from api.web.renderer import linker
 from api.web.report_overview import axis_of, report_overview, state_of
 from api.web.sentences import words
 from projections.reports.costs import CostRow

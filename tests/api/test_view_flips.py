@@ -9,7 +9,7 @@ import pytest
 
 from adapters.store.location import reading
 from adapters.store.sqlite.views import SqliteViews
-from api.cli.rebuilding import difference
+from api.cli.view_rebuild import difference
 from projections.catalogue import dump
 from projections.follow import Follower
 from tests.adapters.audited import written

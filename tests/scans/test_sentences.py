@@ -55,7 +55,7 @@ def test_every_reason_that_hansard_writes_itself_is_a_sentence() -> None:
     }
     allowed = {
         "workspace/repository.py",
-        "workspace/reusing.py",
+        "workspace/reuse.py",
         "processes/program.py",
     }  # no one reads these, or not as such
     assert {place for place in result if place.split(":")[0] not in allowed} == set()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from adapters.workspace.creation import Earlier
 from adapters.workspace.quarantine import Check
-from adapters.workspace.reusing import Resting
+from adapters.workspace.reuse import Resting
 from adapters.workspace.reviewed_diff import ReviewedPatch
 from domain.session.workspace import ChangedFile, WorkspaceChanges
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from adapters.files import private_file, private_folder, sync
 from adapters.store.errors import Broken, StoreError
-from adapters.store.sqlite.sealed import UNREADABLE, read_only
+from adapters.store.sqlite.sealed_log import UNREADABLE, read_only
 from domain.values.sentences import Sentence
 
 ENDS: Final = ("", "-wal", "-shm")

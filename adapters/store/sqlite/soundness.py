@@ -11,7 +11,7 @@ from typing import Final
 
 from adapters.store.errors import Broken
 from adapters.store.sqlite.failures import is_damaged
-from adapters.store.sqlite.sealed import UNREADABLE, read_only
+from adapters.store.sqlite.sealed_log import UNREADABLE, read_only
 from domain.values.sentences import Sentence
 
 NOTE: Final = "log.note"

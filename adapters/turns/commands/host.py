@@ -26,7 +26,7 @@ from adapters.turns.commands.run import (
     run_step,
 )
 from adapters.turns.commands.validate import WorkValidation, WorkVerdict
-from adapters.turns.commands.weakened import weakened
+from adapters.turns.commands.weaker_tests import weakened
 from adapters.turns.job import Job
 from adapters.turns.live import Live
 from adapters.turns.merged_check import MergedCheck

@@ -20,7 +20,7 @@ from adapters.turns.external.queue import TurnFilter, TurnQueue
 from adapters.turns.job import Job
 from adapters.turns.lease.record import outcome_of
 from adapters.turns.lease.routing import Routing
-from adapters.turns.result.sharing import Sharing, near
+from adapters.turns.result.shared_workspaces import Sharing, near
 from adapters.turns.runner import Prepared, TurnRunner, failed
 from adapters.workspace import WorkspaceError
 from adapters.writer.writer import Busy, CommandAnswer, CommandEnvelope, Writer

@@ -13,7 +13,7 @@ from adapters.store.turn_scan import TurnScan
 from adapters.store.turns import Lease, Turns
 from adapters.turns.lease.presence import Peers
 from adapters.turns.lease.routing import Routing
-from adapters.turns.result.sharing import Sharing
+from adapters.turns.result.shared_workspaces import Sharing
 from domain.session.record import Recorded
 from domain.session.turns import AgentSessionsCleared, Settled, TurnAttemptFailed, TurnRequested, TurnRetried
 

@@ -28,7 +28,7 @@ from adapters.turns.lease.record import deadline_of, record
 from adapters.turns.lease.routing import Routing, place_of
 from adapters.turns.live import Live
 from adapters.turns.question.permissions import Questions
-from adapters.turns.result.sharing import Sharing, near
+from adapters.turns.result.shared_workspaces import Sharing, near
 from adapters.turns.runner import TurnRunner
 from adapters.turns.settings import WorkerSettings
 from adapters.workspace import Workspaces

@@ -12,7 +12,7 @@ from adapters.workspace import Workspaces
 from adapters.workspace.conversion import converted
 from adapters.workspace.conversion_scratch import Fencing
 from adapters.workspace.git import Lasting
-from adapters.workspace.publishing import BranchMoved, hand_over, move_on, state_before
+from adapters.workspace.publication import BranchMoved, hand_over, move_on, state_before
 from domain.delivery.state import Delivery
 from domain.session.attempts import Failure
 from domain.session.turns import RecordPackage

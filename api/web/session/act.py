@@ -6,8 +6,8 @@ from typing import Final
 from starlette.requests import Request
 
 from api.system import System
-from api.web.asking import FILES, in_lines, outside
-from api.web.rendering import explicit, fragment, may_send
+from api.web.permission_cards import FILES, in_lines, outside
+from api.web.renderer import explicit, fragment, may_send
 from api.web.sent_forms import NOTHING, Sent
 from api.web.session import status
 from api.web.session.changes import changes

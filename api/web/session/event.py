@@ -12,7 +12,7 @@ from api.http.problems import of_field
 from api.http.requests import answer_headers, number, only
 from api.system import System
 from api.web.plain_text import cut
-from api.web.rendering import explicit, fragment, language_of, page, render, scripted
+from api.web.renderer import explicit, fragment, language_of, page, render, scripted
 from api.web.session.history import worded
 from api.web.session.reading import as_of, reading
 from domain.session.state import Session

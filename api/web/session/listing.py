@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from api.http.problems import of_field
 from api.system import System
-from api.web.rendering import explicit, fragment
+from api.web.renderer import explicit, fragment
 from api.web.session.history import Span, Wanted, window
 from domain.session.state import Session
 from domain.values.sentences import Sentence

@@ -9,7 +9,7 @@ from api.http.problems import of_field
 from api.http.requests import number, only
 from api.system import System
 from api.web.plain_text import cut
-from api.web.rendering import language_of, page, render
+from api.web.renderer import language_of, page, render
 from api.web.session.reading import reading, words_of
 from api.web.session.validation_report import in_lines, looks_bad, printed, uncoloured
 from domain.session.state import Session

@@ -14,7 +14,7 @@ from adapters.workspace.comment_lines import whereabouts_of
 from api.node.commits import folders_of
 from api.node.session_answers import marked
 from api.system import System
-from api.web.rendering import KEY, fragment
+from api.web.renderer import KEY, fragment
 from api.web.session import (
     agents,
     artifacts,

@@ -10,7 +10,7 @@ from adapters.store.texts import whole
 from api.http.problems import Problem
 from api.http.requests import system
 from api.system import System
-from api.web.rendering import language_of
+from api.web.renderer import language_of
 from api.web.session.listing import LISTED
 from api.web.session.panels import Gallery
 from domain.kinds import KINDS

@@ -17,7 +17,7 @@ from api.http.problems import of_field
 from api.http.requests import answer_headers, number, only
 from api.system import System
 from api.web.model import ICONS, badge, clock, icon_of
-from api.web.rendering import KEY, explicit, fragment, language_of, may_send, needs, page, render
+from api.web.renderer import KEY, explicit, fragment, language_of, may_send, needs, page, render
 from api.web.sent_forms import NOTHING, Sent
 from api.web.session.act import act
 from api.web.session.context import PanelContext, badge_of

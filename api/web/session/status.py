@@ -3,8 +3,8 @@
 from dataclasses import asdict
 from typing import Any
 
-from api.web.asking import in_one_line, named_tool, outside, with_paths
 from api.web.model import approval_for
+from api.web.permission_cards import in_one_line, named_tool, outside, with_paths
 from api.web.plain_text import cut
 from api.web.session.context import ICONS, LONG, SENTENCE, PanelContext
 from api.web.session.leading import point_of

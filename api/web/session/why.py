@@ -10,7 +10,7 @@ from api.http.requests import number, only
 from api.node.session_answers import allowed
 from api.system import System
 from api.web.plain_text import cut
-from api.web.rendering import language_of, page, render
+from api.web.renderer import language_of, page, render
 from api.web.sentences import in_words
 from api.web.session.context import SENTENCE, badge_of
 from api.web.session.history import MESSAGE

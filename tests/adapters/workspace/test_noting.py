@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.workspace import Workspace
-from adapters.workspace.publishing import hand_over
+from adapters.workspace.publication import hand_over
 from tests.adapters.workspace.given import git, write
 
 TRAILERS = (

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from adapters.workspace import Workspace, WorkspaceError
-from adapters.workspace.publishing import hand_over
+from adapters.workspace.publication import hand_over
 from tests.adapters.workspace.given import git, write
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from adapters.turns.folder import has_ended
-from adapters.workspace import Workspace, Workspaces, reusing
+from adapters.workspace import Workspace, Workspaces, reuse
 from domain.session.children import Decide
 from domain.session.state import Session
 from domain.values.base import Unreadable
@@ -18,10 +18,10 @@ from tests.kit.replies import critique
 
 @pytest.fixture(autouse=True)
 def _every_repository_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reusing, "LARGE", 0)
+    monkeypatch.setattr(reuse, "LARGE", 0)
 
 
-def ended(*names: str) -> reusing.Resting:
+def ended(*names: str) -> reuse.Resting:
     return lambda name: name in names
 
 
@@ -97,7 +97,7 @@ def test_other_folders_stay_where_they_are(
         git(source, "commit", "-q", "-m", "with a submodule")
     _, folder = used(workspaces, source)
     if why == "small":
-        monkeypatch.setattr(reusing, "LARGE", 1_000_000)
+        monkeypatch.setattr(reuse, "LARGE", 1_000_000)
     if why == "another repository":
         source = tmp_path / "other"
         source.mkdir()
@@ -142,7 +142,7 @@ def test_what_a_crash_left_half_taken_is_deleted_later(
     write(second.home / "taken-0000", SOURCE)
     second.checkout(tree=None, slot=0, resting=ended())
     assert (second.home / "taken-0000").exists(), "somebody may be at it"
-    monkeypatch.setattr(reusing, "_ABANDONED", -1.0)
+    monkeypatch.setattr(reuse, "_ABANDONED", -1.0)
     second.checkout(tree=None, slot=1, resting=ended())
     assert not (second.home / "taken-0000").exists()
 

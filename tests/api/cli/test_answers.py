@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from api.cli.asking import TypedAnswer, parse_answer
 from api.cli.discussion import changes_in, plan_in
+from api.cli.interview import TypedAnswer, parse_answer
 
 REVIEW, DEBATE = ["apply_fix", "skip"], ["revise", "accept"]
 

@@ -10,7 +10,7 @@ import pytest
 
 from adapters.store.port import Store
 from adapters.store.sqlite.views import SqliteViews
-from api.cli import rebuilding
+from api.cli import view_rebuild
 from projections.catalogue import dump
 from projections.follow import Follower
 from tests.projections import walks as mixed
@@ -18,8 +18,8 @@ from tests.projections import walks as mixed
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    monkeypatch.setattr(rebuilding, "WORTH", 50)
-    monkeypatch.setattr(rebuilding.os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(view_rebuild, "WORTH", 50)
+    monkeypatch.setattr(view_rebuild.os, "sched_getaffinity", lambda _: {0, 1})
     with closing(mixed.walked(tmp_path, 6, 120)) as store:
         yield store
 
@@ -39,13 +39,13 @@ def test_several_processes_make_the_same_views(
     follower.empty()
     with monkeypatch.context() as patch:
         patch.setattr(Follower, "rebuild", _never)
-        assert rebuilding.rebuild(follower, store, f"sqlite:///{tmp_path / 'log.db'}") == store.head()
+        assert view_rebuild.rebuild(follower, store, f"sqlite:///{tmp_path / 'log.db'}") == store.head()
     assert dump(views) == whole
 
 
 def test_one_process_does_it_where_the_others_fail(store: Store, views: SqliteViews, tmp_path: Path) -> None:
     follower = Follower(store, views)
-    assert rebuilding.rebuild(follower, store, f"sqlite:///{tmp_path / 'missing.db'}") == store.head()
+    assert view_rebuild.rebuild(follower, store, f"sqlite:///{tmp_path / 'missing.db'}") == store.head()
     live = dump(views)
     follower.rebuild()
     assert dump(views) == live
@@ -57,7 +57,7 @@ def test_a_session_that_a_damaged_index_hides_is_in_the_views(store: Store, view
     whole, [hidden, *rest] = dump(views), store.rows.streams()
     _hide(tmp_path / "log.db", hidden)
     assert store.rows.streams() == rest
-    assert rebuilding.rebuild(follower, store, f"sqlite:///{tmp_path / 'log.db'}") == store.head()
+    assert view_rebuild.rebuild(follower, store, f"sqlite:///{tmp_path / 'log.db'}") == store.head()
     assert dump(views) == whole
 
 
@@ -78,8 +78,8 @@ def _hide(log: Path, stream: str) -> None:
 
 
 def test_nothing_goes_on_when_a_rebuild_is_interrupted(tmp_path: Path) -> None:
-    part = rebuilding._PartOfRebuild(database="sqlite:///log.db", sessions=(), head=1, path=tmp_path / "0.db")
-    with pytest.raises(KeyboardInterrupt), rebuilding._process(part) as process:
+    part = view_rebuild._PartOfRebuild(database="sqlite:///log.db", sessions=(), head=1, path=tmp_path / "0.db")
+    with pytest.raises(KeyboardInterrupt), view_rebuild._process(part) as process:
         raise KeyboardInterrupt
     assert process.returncode == -signal.SIGKILL
 

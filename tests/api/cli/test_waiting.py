@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from api.cli.progress import summary
 from api.cli.session import details, reason_of, why_stopped
-from api.cli.waiting import doing, is_waiting, mark_queued
+from api.cli.waits import doing, is_waiting, mark_queued
 from domain.session.attempts import Unready
 from tests.api.cli.conftest import Hansard
 from tests.api.server import delivery, inside, reached, start

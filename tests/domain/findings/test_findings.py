@@ -7,7 +7,7 @@ import pytest
 from domain.findings.ledger import FindingLedger, ledger_of
 from domain.findings.line_history import LineHistory
 from domain.findings.moments import FoundReport, LookTaken, WorkChange
-from domain.findings.wording import features_of
+from domain.findings.report_words import features_of
 from tests.domain.findings.loops import patch_lines, run
 
 LINES = [f"total_{number} = sum_{number}(prices)" for number in range(30)]

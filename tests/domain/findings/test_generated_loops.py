@@ -8,7 +8,7 @@ import pytest
 
 from domain.findings.ledger import ledger_of
 from domain.findings.moments import FoundReport, LookTaken, Moment, WorkChange
-from domain.findings.wording import features_of
+from domain.findings.report_words import features_of
 from tests.domain.findings.loops import Loop, patch_lines
 
 ROUNDS: Final = 12

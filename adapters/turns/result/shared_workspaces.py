@@ -23,7 +23,7 @@ from adapters.store.turns import OpenTurn
 from adapters.turns.conversation import ancestors, earlier_sessions
 from adapters.turns.job import Load
 from adapters.workspace import WorkspaceError, Workspaces
-from adapters.workspace.packing import SharedRepository, TooLarge
+from adapters.workspace.packs import SharedRepository, TooLarge
 from domain.session.state import Session
 from domain.values.base import HansardError
 from domain.values.sentences import Sentence

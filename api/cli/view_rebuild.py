@@ -15,7 +15,7 @@ from adapters.store.location import reading
 from adapters.store.port import Log
 from adapters.store.rows import Rows
 from adapters.store.sqlite.failures import is_damaged
-from adapters.store.sqlite.sealed import UNREADABLE, read_only
+from adapters.store.sqlite.sealed_log import UNREADABLE, read_only
 from adapters.store.sqlite.views import SqliteViews, is_unavailable
 from api.cli import ALLOCATIONS
 from api.cli.labels import sentence
