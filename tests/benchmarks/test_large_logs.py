@@ -11,48 +11,16 @@ import pytest
 
 from tests.adapters.audited import written
 from tests.api.server import ROOT
+from tests.benchmarks.large_log_step import STEPS
 from tests.benchmarks.measuring import Tell
 from tests.kit.many_events import multiply
 
 pytestmark = pytest.mark.benchmark
 
-MEASURE = """
-import gc, json, sys, time
-gc.set_threshold(50_000)  # as the command line does
-from contextlib import closing
-from pathlib import Path
-from adapters.proof.verify import verify, verify_stored
-from adapters.store.sqlite.rows import sealed
-from adapters.store.sqlite.views import SqliteViews
-from projections.follow import Follower
-
-def rebuild(log):
-    with closing(SqliteViews(Path(sys.argv[1]).with_name("views.db"))) as views:
-        follower = Follower(log, views)
-        follower.rebuild()
-        assert follower.problems() == []
-
-def check(verification):
-    assert verification.faults == []
-
-steps = {
-    "stored": lambda log: check(verify_stored(log)),
-    "verify": lambda log: check(verify(log)),
-    "rebuild": rebuild,
-}
-with sealed(Path(sys.argv[1])) as log:
-    began = time.process_time()
-    steps[sys.argv[2]](log)
-    spent = time.process_time() - began
-    rate = log.head() / spent
-[peak] = [line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line]
-print(json.dumps({"rate": rate, "megabytes": int(peak) / 1024}))  # `ru_maxrss` counts the parent of the fork, too
-"""
-
 
 def measured(log: Path, step: str) -> tuple[float, float]:
     """Events a second of one core, and the most memory in megabytes, in a process of its own."""
-    words = [sys.executable, "-c", MEASURE, str(log), step]
+    words = [sys.executable, "-m", "tests.benchmarks.large_log_step", str(log), step]
     answer = json.loads(subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
     return answer["rate"], answer["megabytes"]
 
@@ -71,7 +39,7 @@ def test_a_large_log_is_verified_and_rebuilt_in_little_memory(tmp_path: Path, te
     small = written(tmp_path / "small", seed=7, steps=300)
     log = tmp_path / "log.db"
     count = multiply(small, log, events)
-    figures = {step: measured(log, step) for step in ("stored", "verify", "rebuild")}
+    figures = {step: measured(log, step) for step in STEPS}
     words = (f"{step} {rate:,.0f} events/s, {megabytes:.0f} MB" for step, (rate, megabytes) in figures.items())
     seconds = rebuilt(log)
     tell(

@@ -86,6 +86,16 @@ def test_without_words_of_a_person_nothing_is_told(reason: str) -> None:
     assert heard(story) == []
 
 
+def test_of_many_words_the_newest_wait() -> None:
+    """Each command keeps them all, so their number must not grow with the session."""
+    story = DeliveryStory(iterations=2).designed()
+    for number in range(60):
+        story.when(ExtendBudget(reason=f"word {number}", add_minutes=1))
+    story.answer("code")
+    story.passes()
+    assert heard(story) == [("extended", f"word {number}") for number in range(10, 60)]
+
+
 # -- iterations ----------------------------------------------------------------------------------------------------
 
 

@@ -29,6 +29,8 @@ def secrets_of(team: Team) -> Secrets:
     """The values of the secrets that the team's agents get; without those that cannot be read now, and those that every
     program gets."""
     values = {name: value for member in team.agents for name, value in _values(member)}
+    if not values:
+        return Secrets.of({})
     public = clean_environment(home=Path.home()).values()
     return Secrets.of({name: value for name, value in values.items() if value not in public})
 
