@@ -6,7 +6,7 @@ conversation, or by another agent. If none is left, the turn has failed, and a p
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal, NamedTuple, Self, get_args
+from typing import Annotated, Literal, NamedTuple, Self, get_args
 
 from pydantic import Field
 
@@ -128,7 +128,7 @@ class PersonWords(NamedTuple):
     child: str | None = None
 
 
-_WAITING: Final = 50
+_MOST_WORDS = 50
 """How many remarks of a person wait for an agent at most. Older ones stay in the record; a prompt has room for few, and
 a command must not cost more the longer its session is."""
 
@@ -137,7 +137,7 @@ def with_words(unheard: tuple[PersonWords, ...], more: PersonWords) -> tuple[Per
     """The newest words that wait for an agent, with these; without words nothing is added."""
     if more.child is None and more.words.strip() in ("", SUBSTITUTED):
         return unheard
-    return (*unheard[1 - _WAITING :], more)
+    return (*unheard[1 - _MOST_WORDS :], more)
 
 
 class Outstanding(NamedTuple):
