@@ -28,10 +28,11 @@ _LONGEST = 256
 def programs(argv: Iterable[str], env: Mapping[str, str], *, hides: Hides) -> tuple[Path, ...]:
     """The folders of the programs on PATH and of the started program, and what tools have below the person's home,
     without the system's and hidden ones."""
+    home = Path.home()
     wanted = {path: None for path in toolchain_paths() if not inside(path, SYSTEM) and not hides(path)}
-    for place in _places(next(iter(argv), ""), env):
-        for folder in () if hides(place) else _prefix(place, Path.home()):
-            if not inside(folder, SYSTEM) and not hides(folder) and folder not in (Path("/"), Path.home()):
+    for place in dict.fromkeys(_places(next(iter(argv), ""), env)):
+        for folder in () if hides(place) else _prefix(place, home):
+            if not inside(folder, SYSTEM) and not hides(folder) and folder not in (Path("/"), home):
                 wanted[folder] = None
     return tuple(wanted)
 
@@ -45,7 +46,8 @@ def find(program: str, env: Mapping[str, str], *, hides: Hides) -> Path | None:
 
 def inside(path: Path, folders: Iterable[Path]) -> bool:
     """True if the path is one of the folders, or below one."""
-    return any(path == folder or folder in path.parents for folder in folders)
+    parts, anchor = path.parts, path.anchor  # compared as words: every command asks hundreds of times
+    return any(folder.parts == parts[: len(folder.parts)] and folder.anchor == anchor for folder in folders)
 
 
 def _places(program: str, env: Mapping[str, str]) -> Iterator[Path]:

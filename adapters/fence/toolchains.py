@@ -47,7 +47,7 @@ _OF_TOOLS: Final = {"tools", "settings", "alias", "tool_alias", "plugins", "min_
 
 def toolchain_variables() -> dict[str, str]:
     """The variables that tell each tool on this machine where its files are."""
-    found = {each.variable: str(folder) for each in _KNOWN if (folder := _folder(each)) is not None}
+    found = {each.variable: str(folder) for each, folder in _folders()}
     if "MISE_DATA_DIR" in found:
         found["MISE_TRUSTED_CONFIG_PATHS"] = "/"  # it trusts a checkout by its path, which the workspace does not have
         if (settings := _settings_of_mise()) is not None:
@@ -57,7 +57,7 @@ def toolchain_variables() -> dict[str, str]:
 
 def toolchain_paths() -> tuple[Path, ...]:
     """The folders and files of the tools on this machine; programs may read them, but not write there."""
-    folders = (folder for each in _KNOWN if (folder := _folder(each)) is not None)
+    folders = (folder for _, folder in _folders())
     settings = _settings_of_mise()
     return tuple(dict.fromkeys((*folders, *_files(), *((settings,) if settings else ()))))
 
@@ -74,17 +74,19 @@ def is_linked(path: Path) -> bool:
     return path.name in _IN_HOME and path.is_symlink() and path.readlink() == Path.home() / path.name
 
 
-def _folder(toolchain: _Toolchain) -> Path | None:
-    """The tool's folder; None if it is not there, or if it holds more than the tool's files."""
+def _folders() -> Iterator[tuple[_Toolchain, Path]]:
+    """The tools on this machine with their folders. Left out are those whose folder holds more than the tool's
+    files."""
     home = Path.home()
-    named = os.environ.get(toolchain.variable) or str(home / toolchain.folder)
-    folder = Path(os.path.normpath(named))
-    if not folder.is_absolute() or home.is_relative_to(folder) or not (_is_there(folder) and folder.is_dir()):
-        return None
-    return folder
+    for each in _KNOWN:
+        named = os.path.normpath(os.environ.get(each.variable) or f"{home}/{each.folder}")
+        if _is_there(named):  # first, and as a word: few of them are, and every command asks for all
+            folder = Path(named)
+            if folder.is_absolute() and not home.is_relative_to(folder) and folder.is_dir():
+                yield each, folder
 
 
-def _is_there(path: Path) -> bool:
+def _is_there(path: Path | str) -> bool:
     """True if the path leads to something that this account may look at."""
     return os.access(path, os.F_OK, effective_ids=os.access in os.supports_effective_ids)
 
