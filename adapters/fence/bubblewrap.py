@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from adapters.fence.folders import SYSTEM, find, inside, programs
 from adapters.fence.inside import proxy_variables
 from adapters.fence.landlock import SCOPED, SCOPING, filter_program, landlock_version
+from adapters.fence.network.entry import ADDED
 from adapters.fence.network.loopback import SPARES, can_be_made
 from adapters.fence.port import DOOR, FEED, Confined, Gap, Grant, Level, packed
 from domain.values.sentences import Sentence
@@ -40,7 +41,10 @@ inside, none can be made."""
 _STARTER: Final = (os.path.realpath(sys.executable), "-I", "-S", "/hansard-inside.pyc")
 """What opens the way out of a network of its own, then becomes the program: our own program, with none of the
 program's variables."""
-_NEVER_BEGAN: Final = re.compile(r"^bwrap: (?:execvp (?P<program>.*)|[^\n]*): (?P<reason>[^:\n]+)$", re.MULTILINE)
+_UNSET: Final = tuple(word for name in ADDED for word in ("--unsetenv", name))
+_NEVER_BEGAN: Final = re.compile(
+    r"^(?:bwrap|nsenter): (?:execvp (?P<program>.*)|[^\n]*): (?P<reason>[^:\n]+)$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,7 @@ class Bubblewrap:
         if own is not None and allowed is not None:
             joins, env = own.files, {**env, **_proxied(own)}
         network = ["--unshare-net"] if alone and not joins else []
-        feeds, calls = ([], []) if allowed and not own else ([_variables(env)], ["--args", FEED])
+        feeds, calls = ([], []) if allowed and not own else ([_variables(env)], [*_UNSET, "--args", FEED])
         if refused := filter_program():
             feeds, calls = [*feeds, refused], [*calls, "--seccomp", FEED]
         starter, mounts = list(argv), self._mounts(argv, env, starts=bool(allowed and not own))

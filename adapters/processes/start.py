@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from adapters.fence.landlock import SCOPED
+from adapters.fence.network.entry import entered
 from adapters.fence.port import DOOR, FEED, UNFENCED, Confined, Fence, packed
 from adapters.processes.environment import marked
 from adapters.processes.input import Input
@@ -76,7 +77,11 @@ def start(
             command = [str(door.inner.fileno()) if word == DOOR else word for word in command]
         begins_with = outer if confined.carries else inner
         by_thread = confined.rules == SCOPED and limits == NO_LIMITS and can_scope()
-        if limits != NO_LIMITS or confined.joins or (confined.rules and not by_thread):
+        quickly = confined.joins and confined.carries and not confined.rules and limits == NO_LIMITS
+        entering = entered(command, confined.joins) if quickly else None
+        if entering is not None:
+            command, feeds = entering, [*feeds, *confined.joins]
+        elif limits != NO_LIMITS or confined.joins or (confined.rules and not by_thread):
             # The launcher begins outside the fence, too: what is meant for the program comes to it in a file.
             report, end = _pipe(stack)
             variables = _fed(stack, packed(begins_with))

@@ -53,7 +53,8 @@ class Gate:
         if self._watcher is not None:
             self._watcher.close()
         await self._serving.end()
-        self._loopback.close()
+        # The kernel waits for all its processors before it lets go of what watches: nobody else has to.
+        self._loop.run_in_executor(None, self._loopback.close)
 
 
 class SharedWatch:

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -19,6 +20,7 @@ from adapters.fence.network.allow_list import Allowed
 from adapters.fence.network.upstream import upstream_of
 from adapters.fence.port import Grant
 from adapters.processes.environment import clean_environment
+from adapters.processes.limits import launched
 from adapters.processes.program import Finished, run
 from domain.values.network import RefusedHost, entries
 from tests.adapters.fence.network import ways_out
@@ -229,6 +231,30 @@ def test_nothing_of_the_way_out_is_left_to_the_program(tmp_path: Path) -> None:
     )
     done = asyncio.run(inside(tmp_path, Allowed(()), sys.executable, "-I", "-c", code))
     assert done.stdout == "['0', '1', '2', '3'] 2\n", "bubblewrap's own process, and this one"
+
+
+def test_the_way_into_the_network_leaves_no_variable_to_the_program(tmp_path: Path) -> None:
+    """The shell that enters it would give its own to what it starts."""
+
+    def variables(network: Allowed | Literal["none"]) -> dict[str, str]:
+        fence = Bubblewrap(Grant(writable=(tmp_path,), network=network))
+        done = asyncio.run(run(["env", "-0"], cwd=tmp_path, env={"A": "b"}, wall_seconds=20, fence=fence))
+        given = dict(each.split("=", 1) for each in done.stdout.split("\0") if each)
+        return {name: value for name, value in given.items() if name != "HANSARD_PROCESS"}
+
+    listed = variables(Allowed(()))
+    assert {name: value for name, value in listed.items() if "proxy" not in name.lower()} == variables("none")
+
+
+@pytest.mark.parametrize("tools", [None, ("/bin/false", "/bin/false"), ("/no/such/program", "/bin/bash")])
+def test_where_the_systems_tools_cannot_enter_the_network_our_launcher_does(
+    tools: tuple[str, str] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adapters.fence.network.entry._tools", lambda: tools)
+    begun = list[object]()
+    monkeypatch.setattr("adapters.processes.start.launched", lambda *a, **b: begun.append(a) or launched(*a, **b))
+    test_nothing_of_the_way_out_is_left_to_the_program(tmp_path)
+    assert len(begun) == 1
 
 
 def test_the_machines_own_addresses_are_known() -> None:
