@@ -1,7 +1,7 @@
 """All findings of a session, folded from its looks and changes. Silence closes nothing: a finding is fixed when its
 lines changed and a later look that had them in scope does not repeat it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -215,28 +215,31 @@ class FindingLedger:
         """Every finding stays at its line."""
         concerned = files.touched | files.renamed.keys()
         near: dict[str, frozenset[int]] = {}
+        finders: dict[str, Callable[[int], int | None]] = {}
         for finding in self.findings:
             spot = finding.spot
             if spot.path not in concerned:
                 continue
-            now = self._moved(finding, files.renamed.get(spot.path, spot.path), version)
-            if now != spot:
-                finding.spot = now
+            path = files.renamed.get(spot.path, spot.path)
+            if path not in finders:
+                finders[path] = self.lines.finder(path)
+            number = None if spot.name is None else finders[path](spot.name)
+            if number is None or finding.gone or number != spot.number or path != spot.path:
+                finding.spot = spot = self._moved(finding, path, version, number)
                 self._place(finding)
-            if now.number is None or finding.gone:
+            if spot.number is None or finding.gone:
                 continue
-            if now.path not in near:
-                near[now.path] = self.lines.changed_near(now.path, version)
-            if now.number in near[now.path]:
+            if spot.path not in near:
+                near[spot.path] = self.lines.changed_near(spot.path, version)
+            if spot.number in near[spot.path]:
                 finding.changed = version
 
-    def _moved(self, finding: LedgerFinding, path: str, version: int) -> Spot:
-        """The spot of a finding in a file that was changed, and whether its line is gone."""
+    def _moved(self, finding: LedgerFinding, path: str, version: int, number: int | None) -> Spot:
+        """The spot of a finding in a file that was changed, where it has this number, and whether its line is gone."""
         spot = finding.spot
         if spot.name is None or spot.number is None:
             finding.changed = version
             return spot._replace(path=path)
-        number = self.lines.number_of(path, spot.name)
         if number is None and (moved := self.lines.find(spot.name)):
             path, number = moved
         if number is None:
@@ -244,7 +247,7 @@ class FindingLedger:
             finding.gone = True
             return spot._replace(path=path)
         finding.gone = False
-        return spot if (path, number) == (spot.path, spot.number) else Spot(path, spot.name, number)
+        return Spot(path, spot.name, number)
 
     def _claim(self, ordered: Sequence[LedgerFinding], change: WorkChange, files: ChangedFiles) -> None:
         """Who hands work back says that it is done; a patch that touches neither line nor file says nothing."""

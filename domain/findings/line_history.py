@@ -4,15 +4,17 @@ A line of the base has no author; every other one has the change that wrote it f
 moves up or down. Which removed line an added one replaces is what `domain/provenance/line_places` says, else the order.
 """
 
+import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from domain.provenance.line_places import FileLines, LinePlace, places_of
 from domain.provenance.patches import HunkLine, PatchHunk, hunks, names_of
 
+_NEW: Final = re.compile(r"@@ -0,0 \+1(?:,(\d+))? @@.*")
 _ENDLESS: Final = 2**31
 """More lines than a file has: of the base only the order is known."""
 MOST_COMPARED: Final = 2_000
@@ -86,13 +88,21 @@ class LineHistory:
 
     def number_of(self, path: str, name: int) -> int | None:
         """Where in this file the line is now; None if it is not there."""
+        return self.finder(path)(name)
+
+    def finder(self, path: str) -> Callable[[int], int | None]:
+        """The same for many lines of one file."""
         runs = self.files.get(path, ())
         _, numbers, names, order = self._index(path, runs)
-        place = bisect_right(names, name) - 1
-        if place < 0:
-            return None
-        offset, run = name - names[place], order[place]
-        return numbers[run] + offset if offset < runs[run].length else None
+
+        def number_of(name: int) -> int | None:
+            place = bisect_right(names, name) - 1
+            if place < 0:
+                return None
+            offset, run = name - names[place], order[place]
+            return numbers[run] + offset if offset < runs[run].length else None
+
+        return number_of
 
     def find(self, name: int) -> tuple[str, int] | None:
         """The file and the place of a line that has left its file."""
@@ -223,14 +233,28 @@ def _sections(patch: str) -> Iterator[_Section]:
         starts = [0]
     for start, end in zip(starts, [*starts, len(lines)][1:], strict=True):
         part = lines[start:end]
+        size = next((at for at, line in enumerate(part) if line.startswith("@@")), len(part))
+        head, names = part[:size], names_of(part[0])
+        is_new = any(line.startswith(("new file mode", "--- /dev/null")) for line in head)
+        if names and is_new and (whole := _whole(part[size:])):
+            yield _Section("", names[1], (whole,))
+            continue
         file_hunks = [hunk for hunk in hunks(part) if hunk.path]
-        head = part[: next((at for at, line in enumerate(part) if line.startswith("@@")), len(part))]
-        names = names_of(part[0]) or ((file_hunks[0].path, file_hunks[0].path) if file_hunks else None)
+        names = names or ((file_hunks[0].path, file_hunks[0].path) if file_hunks else None)
         if names is None:
             continue
-        old = "" if any(line.startswith(("new file mode", "--- /dev/null")) for line in head) else names[0]
         new = "" if any(line.startswith(("deleted file mode", "+++ /dev/null")) for line in head) else names[1]
-        yield _Section(old, new, tuple(_blocks(file_hunks)))
+        yield _Section("" if is_new else names[0], new, tuple(_blocks(file_hunks)))
+
+
+def _whole(body: Sequence[str]) -> _Block | None:
+    """A file that was not there: its one hunk, read at once; None where it is anything else."""
+    match = _NEW.fullmatch(body[0]) if body else None
+    count = int(match[1] or 1) if match else 0
+    added = body[1 : count + 1]
+    if not count or len(added) != count or not all(line.startswith("+") for line in added):
+        return None
+    return _Block(1, (), tuple([line[1:] for line in added]))
 
 
 def _blocks(file_hunks: Sequence[PatchHunk]) -> Iterator[_Block]:

@@ -1,8 +1,9 @@
 """Whether a report is about a finding that is known: `same`, `maybe`, or `new`. One to one, the best pair first."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final, Literal, NamedTuple, Protocol
 
 from domain.findings.report_words import Features
@@ -131,14 +132,10 @@ class FindingIndex:
         for name in features.names:
             if self.spread.get(name, 0) <= _FREQUENT:
                 numbers_near.update(self._names.get(name, ()))
-        counts: dict[int, int] = {}
-        for word in features.words:
-            numbers = self._words.get(word, ())
-            if len(numbers) <= _FREQUENT:
-                for number in numbers:
-                    counts[number] = counts.get(number, 0) + 1
-        if counts:
-            numbers_near.update(number for number, count in counts.items() if count >= _WORDS)
+        lists = [numbers for word in features.words if (numbers := self._words.get(word)) and len(numbers) <= _FREQUENT]
+        if len(lists) >= _WORDS:
+            counts = Counter(chain.from_iterable(lists))
+            numbers_near.update([number for number, count in counts.items() if count >= _WORDS])
         return numbers_near
 
 
