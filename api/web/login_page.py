@@ -21,6 +21,10 @@ LONGEST: Final = 4_000
 """Maximum length of an address to return to."""
 _OURS: Final = re.compile(r"/(?![/\\])[!-~]*")
 """A path on this server: one that begins with two slashes would be on another one."""
+_AHEAD: Final = ("sec-purpose", "purpose", "x-purpose", "x-moz")
+"""What browsers send when they load a page before anybody asks for it."""
+_NO_PERSON: Final = re.compile(r"bot\b|crawl|spider|preview|externalhit|whatsapp|unfurl|scanner", re.IGNORECASE)
+"""In the names of programs that look at links in messages."""
 
 
 async def show(request: Request) -> Response:
@@ -29,12 +33,24 @@ async def show(request: Request) -> Response:
     logins, token = system(request).logins, request.query_params.get("once")
     if logins is None:
         return _away(linker(explicit(request))())
-    if token is None or request.method == "HEAD":  # a preview of the link does not use it up
-        return page(_shown(request, language_of(request)))
+    if token is None or _is_preview(request):
+        early = token is not None and any(name in request.headers for name in _AHEAD)
+        return page(_shown(request, language_of(request)), status=503 if early else 200)  # 503: not to be kept
     name = await asyncio.to_thread(logins.redeem, token)
     if name is None:
         return page(_shown(request, language_of(request), wrong="login_used"), status=401)
     return _signed_in(request, logins, name, HOME)
+
+
+def _is_preview(request: Request) -> bool:
+    """Whether nobody has opened the link yet: such a look at it does not use it up."""
+    headers = request.headers
+    return (
+        request.method == "HEAD"
+        or any(name in headers for name in _AHEAD)
+        or headers.get("sec-fetch-mode", "navigate") != "navigate"
+        or _NO_PERSON.search(headers.get("user-agent", "")) is not None
+    )
 
 
 async def sign_in(request: Request) -> Response:

@@ -120,6 +120,27 @@ def test_a_link_signs_in_once(client: TestClient) -> None:
     assert "This sign-in link has expired or was used before." in again.text
 
 
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Sec-Purpose": "prefetch;prerender"}, 503),
+        ({"Purpose": "prefetch"}, 503),
+        ({"Sec-Fetch-Mode": "no-cors"}, 200),
+        ({"User-Agent": "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)"}, 200),
+        ({"User-Agent": "facebookexternalhit/1.1"}, 200),
+        ({"User-Agent": "WhatsApp/2.23.20.0"}, 200),
+        ({"User-Agent": "Mozilla/5.0 (Windows NT 6.1) SkypeUriPreview Preview/0.5"}, 200),
+    ],
+)
+def test_a_look_ahead_uses_up_no_link(client: TestClient, headers: dict[str, str], status: int) -> None:
+    logins = system(client).logins
+    assert logins is not None
+    link = {"once": logins.link(account())}
+    early = client.get("/login", params=link, headers=BROWSER | headers, follow_redirects=False)
+    assert (early.status_code, "set-cookie" in early.headers) == (status, False)
+    assert client.get("/login", params=link, headers=BROWSER, follow_redirects=False).status_code == 303
+
+
 def test_the_server_prints_a_link_that_opens_the_page_signed_in(tmp_path: Path) -> None:
     with serving(tmp_path, auth="key") as server:
         assert server.client.get("/api/sessions").status_code == 401
