@@ -1,5 +1,6 @@
 """The services of a repository run beside its set-up, its commands and the agents that want them (contract-3 §21)."""
 
+import json
 import os
 import tempfile
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from adapters.fence.bubblewrap import bubblewrap_works
-from tests.api.server import inside
+from tests.api.server import Json, delivery, ended, events, inside, start
 from tests.api.test_baseline import asked, repository, run
 from tests.api.test_clean_room import data, report
 
@@ -158,3 +159,63 @@ def test_without_a_fence_ports_are_free_ones_of_the_machine(tmp_path: Path) -> N
         session = run(client, folder, ["sh", "-c", check.replace("$MADE", str(tmp_path / "port"))], {"a.txt": "b"})
         assert session["status"] == "success", session["finalSummary"]
         assert 20_000 < int((tmp_path / "port").read_text()) < 32_768
+
+
+AGENT = """
+import os, subprocess, sys
+sys.stdin.read()
+asked = subprocess.run(["python3", "ask.py"], capture_output=True, text=True)
+print("service says", asked.stdout.split() or "nothing")
+if sys.argv[1] == "dev":
+    open("made.txt", "w").write("x")
+print('{"summary": "done", "score": 95, "blockingIssues": [], "suggestions": []}')
+"""
+
+
+def team(folder: Path, *, services: bool) -> Path:
+    """A developer with or without the services of the repository, and a reviewer without."""
+    (folder / "agent.py").write_text(AGENT)
+    agents = [
+        f'[[agents]]\nname = "{name}"\nroles = ["{role}"]\nadapter = "command"\nnetwork = "none"\n'
+        f"services = {json.dumps(services and role == 'dev')}\n"
+        f"[agents.settings]\nargv = {json.dumps(['python3', str(folder / 'agent.py'), role])}\n"
+        for name, role in (("Ann", "dev"), ("Bob", "reviewer"))
+    ]
+    (folder / "team.toml").write_text("\n".join(agents))
+    return folder / "team.toml"
+
+
+def quick(client: httpx.Client, folder: Path, **more: object) -> Json:
+    """A delivery by the agents of the team."""
+    fields = delivery(workspace=str(folder), validationCommands=["test -f made.txt"], baseline=False, maxIterations=1)
+    phases = ["implementation", "validation", "review", "packaging"]
+    return ended(client, start(client, fields | {"scenario": None, "phases": phases, **more}))
+
+
+@pytest.mark.parametrize("sandbox", ["auto", "off"])
+@pytest.mark.parametrize("services", [True, False])
+def test_an_agent_has_the_services_if_its_settings_say_so(tmp_path: Path, sandbox: str, services: bool) -> None:
+    folder = repository(tmp_path / "shop", **FILES)
+    agents = team(tmp_path, services=services)
+    with inside(tmp_path / "data", trust="all", sandbox=sandbox, team=agents) as client:
+        session = quick(client, folder)
+        assert session["status"] == "success", session["finalSummary"]
+        turns = {each["role"]: each for each in data(client, session, "turn.answered")}
+    assert ("service says ['hello']" in turns["dev"]["reply"]["head"]) == services
+    assert "service says nothing" in turns["reviewer"]["reply"]["head"]
+    if sandbox == "auto" and bubblewrap_works():
+        assert [(turns[role]["fence"], turns[role]["fenceGaps"]) for role in ("dev", "reviewer")] == [("bwrap", [])] * 2
+
+
+def test_an_agent_whose_service_never_gets_ready_is_not_asked(tmp_path: Path) -> None:
+    table = (PORTS + TABLE).replace('"python3 ask.py"', '"false"').replace("seconds = 20", "seconds = 1.5")
+    table = table.replace("python3 echo.py", "sh -c 'echo service begins; exec sleep 60'")
+    folder = repository(tmp_path / "shop", **{**FILES, "hansard.toml": table})
+    with inside(tmp_path / "data", trust="all", team=team(tmp_path, services=True)) as client:
+        session = quick(client, folder, retry={"attempts": 1})
+        failed = [each for each in events(client, session["id"]) if each["data"].get("errorType")]
+    assert session["status"] == "failed"
+    assert [each["data"]["errorType"] for each in failed] == ["setup_failed"]
+    assert "was not ready after" in session["finalSummary"]
+    assert "service begins" in session["finalSummary"].splitlines(), "with the end of its output"
+    assert not (folder / "made.txt").exists()
