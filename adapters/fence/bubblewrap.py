@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Final
 from adapters.fence.folders import SYSTEM, find, inside, programs
 from adapters.fence.inside import proxy_variables
 from adapters.fence.landlock import SCOPED, SCOPING, filter_program, landlock_version
-from adapters.fence.network.entry import ADDED
 from adapters.fence.network.loopback import SPARES, can_be_made
 from adapters.fence.port import DOOR, FEED, Confined, Gap, Grant, Level, packed
 from domain.values.sentences import Sentence
@@ -41,7 +40,8 @@ inside, none can be made."""
 _STARTER: Final = (os.path.realpath(sys.executable), "-I", "-S", "/hansard-inside.pyc")
 """What opens the way out of a network of its own, then becomes the program: our own program, with none of the
 program's variables."""
-_UNSET: Final = tuple(word for name in ADDED for word in ("--unsetenv", name))
+_UNSET: Final = ("--unsetenv", "SHLVL", "--unsetenv", "OLDPWD", "--unsetenv", "_")
+"""What the shell adds that enters a network (`adapters/fence/network/entry.py`)."""
 _NEVER_BEGAN: Final = re.compile(
     r"^(?:bwrap|nsenter): (?:execvp (?P<program>.*)|[^\n]*): (?P<reason>[^:\n]+)$", re.MULTILINE
 )

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from adapters.fence.landlock import SCOPED
-from adapters.fence.network.entry import entered
 from adapters.fence.port import DOOR, FEED, UNFENCED, Confined, Fence, packed
 from adapters.processes.environment import marked
 from adapters.processes.input import Input
@@ -78,7 +77,7 @@ def start(
         begins_with = outer if confined.carries else inner
         by_thread = confined.rules == SCOPED and limits == NO_LIMITS and can_scope()
         quickly = confined.joins and confined.carries and not confined.rules and limits == NO_LIMITS
-        entering = entered(command, confined.joins) if quickly else None
+        entering = _entering(command, confined) if quickly else None
         if entering is not None:
             command, feeds = entering, [*feeds, *confined.joins]
         elif limits != NO_LIMITS or confined.joins or (confined.rules and not by_thread):
@@ -113,6 +112,13 @@ def start(
         door.inner.close()
     _offer_first(popen.pid)
     return Started(popen, tag, report, door or gate)
+
+
+def _entering(command: Sequence[str], confined: Confined) -> list[str] | None:
+    """The command in the network that it joins, if the system's own tools can enter that."""
+    from adapters.fence.network.entry import entered  # most programs join none
+
+    return entered(command, confined.joins)
 
 
 def _ways_out(confined: Confined) -> "tuple[Door | None, Gate | None]":

@@ -9,10 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from api.cli.exits import words_of
+from api.cli.exits import in_words, words_of
 from api.cli.labels import HOW_TO_ALLOW, gap, refused_host, sentence
 from api.cli.terminal import counted
 from domain.values.base import HansardError
+from domain.values.sentences import Sentence
 
 if TYPE_CHECKING:
     from adapters.agents.team import Team
@@ -154,17 +155,24 @@ def check_team(settings: "Settings") -> Iterator[Finding]:
     if sandbox != "off" and settings.log_file is not None:
         yield from beside_the_log(settings.log_file)
     if team.example:
-        scripted = sentence("the scripted example team, which does no real work")
-        problem = scripted if settings.example else sentence("no team file")
-        yield Finding(
-            "warn", "team", problem, sentence("Run `hansard init` in your repository, or name a file in HANSARD_TEAM.")
-        )
+        yield _no_team(settings)
         return
     yield Finding("ok", "team", f"{settings.team}: {counted(len(team.agents), 'agent')}")
     yield from posts(team)
     yield from programs(team)
     yield from networks(team, sandbox)
     yield from externals(team, settings)
+
+
+def _no_team(settings: "Settings") -> Finding:
+    from api.actions.projects import untrusted_team
+
+    advice = sentence("Run `hansard init` in your repository, or name a file in HANSARD_TEAM.")
+    if settings.example:
+        return Finding("warn", "team", sentence("the scripted example team, which does no real work"), advice)
+    if (path := untrusted_team(Path.cwd(), settings)) is not None:
+        return Finding("warn", "team", in_words(Sentence("team_not_trusted", path=str(path))))
+    return Finding("warn", "team", sentence("no team file"), advice)
 
 
 def fence(sandbox: "Sandbox") -> Finding:

@@ -7,8 +7,6 @@ from functools import cache
 from typing import Final
 
 _SECONDS: Final = 10.0
-ADDED: Final = ("SHLVL", "OLDPWD", "_")
-"""Variables that the shell gives to what it starts."""
 
 
 def entered(argv: Sequence[str], joins: Sequence[int]) -> list[str] | None:

@@ -222,3 +222,16 @@ def test_a_broken_team_file_is_a_failure_with_advice(hansard: Hansard, tmp_path:
     line = next(line for line in result.out.splitlines() if line.startswith("fail"))
     assert line.startswith(f"fail  team        {team}: agents: ")
     assert result.out.endswith("Fix the file, or name another one in HANSARD_TEAM.\n")
+
+
+def test_a_team_file_that_is_not_trusted_is_named(
+    hansard: Hansard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HANSARD_TEAM", "HANSARD_EXAMPLE"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "hansard.toml").write_text('[delivery]\nteam = "team.toml"\n')
+    (tmp_path / "team.toml").write_text('[[agents]]\nname = "Ada"\npreset = "claude"\n')
+    monkeypatch.chdir(tmp_path)
+    found = hansard("doctor").out
+    assert f"{tmp_path / 'team.toml'} is not trusted, or has changed since: `hansard trust`" in " ".join(found.split())
+    assert "no team file" not in found
