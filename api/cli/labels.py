@@ -74,7 +74,10 @@ REFUSALS: Final[Mapping[str, str]] = {
     "direct": "{host}: tried without the proxy, which alone leads out ({n}×)",
 }
 """Why hosts were refused."""
-HOW_TO_ALLOW: Final = "To allow a host, add it to `network`: of the agent in the team file, or in hansard.toml."
+HOW_TO_ALLOW: Final = (
+    "To allow a host, add it to `network`: of the agent in the team file, or in hansard.toml."
+    " One that leads to a private network needs its address or network there, too, such as 10.20.0.0/16:443."
+)
 """The meaning of a gap, as a text for people."""
 
 

@@ -78,17 +78,17 @@ def _scripted(session: "Session") -> Pairs:
 
 
 def _fence(session: "Session") -> Pairs:
-    """The fence of its programs, and the gaps of that fence; nothing where none ran."""
+    """The fence of its programs, and the gaps of that fence, where any ran in one; and what they may not reach."""
     fence = session.get("fence")
-    if not fence:
-        return []
     gaps = map(gap, session.get("fenceGaps") or ())
-    refused = [refused_host(host) for host in session.get("refusedHosts") or ()]
-    return [
-        ("fence", NAMES.get(fence, fence)),
-        ("not covered", "\n".join(gaps)),
-        ("refused hosts", "\n".join([*refused, sentence(HOW_TO_ALLOW)] if refused else [])),
-    ]
+    around = [("fence", NAMES.get(fence, fence)), ("not covered", "\n".join(gaps))] if fence else []
+    return [*around, *refused(session)]
+
+
+def refused(session: "Session") -> Pairs:
+    """The hosts that its programs wanted to reach and may not, with how to allow them."""
+    hosts = [refused_host(host) for host in session.get("refusedHosts") or ()]
+    return [("refused hosts", "\n".join([*hosts, sentence(HOW_TO_ALLOW)] if hosts else []))]
 
 
 def changed(session: "Session") -> Pairs:
@@ -141,6 +141,7 @@ def outcome(session: "Session") -> Pairs:
         ("status", recorded("status", str(session["status"]))),
         *_result(session),
         ("error", _error(session) if failed else ""),
+        *(refused(session) if failed else []),
         ("used", ", ".join(figures(session)) if session["kind"] != "review" and session["kind"] != "debate" else ""),
         *changed(session),
         ("workspace", str(session.get("workspace") or "") if session.get("result") else ""),

@@ -284,10 +284,12 @@ class Session:
 
 def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
     """Assign the changes of events that every kind of session has; other events change nothing here."""
-    if isinstance(event, TurnAnswered | TurnAttemptFailed | TurnFailed) and event.fence is not None:
-        state.fence = weakest(state.fence, event.fence)
-        state.fence_gaps = tuple(sorted({*state.fence_gaps, *event.fence_gaps}))
-        state.refused_hosts = merged(state.refused_hosts, event.refused_hosts)
+    if isinstance(event, TurnAnswered | TurnAttemptFailed | TurnFailed):
+        if event.fence is not None:
+            state.fence = weakest(state.fence, event.fence)
+            state.fence_gaps = tuple(sorted({*state.fence_gaps, *event.fence_gaps}))
+        if event.refused_hosts:
+            state.refused_hosts = merged(state.refused_hosts, event.refused_hosts)
     match event:
         case TurnRequested():
             state.failed_turn = state.failed_turn if event.work in ("package", "land", "wait") else None

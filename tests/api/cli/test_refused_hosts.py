@@ -81,3 +81,22 @@ def test_refused_hosts_are_in_the_turn_in_show_and_in_doctor(
     found = hansard("doctor").out
     assert "Zoe may reach 127.0.0.1:4321" in found
     assert "validation.example:80: not in the list" in found
+
+
+def test_a_set_up_that_fails_for_a_refused_host_says_which(
+    hansard: Hansard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No fence of an answered turn is recorded then; what was refused is shown all the same."""
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    (shop / "hansard.toml").write_text(SETTINGS.replace(" || true", "").replace("curl -s ", "curl -sf "))
+    git(shop, "init", "--quiet", "--initial-branch=main")
+    git(shop, "add", "--all")
+    git(shop, "-c", "user.name=Ann", "-c", "user.email=ann@example.org", "commit", "--quiet", "-m", "Begin")
+    monkeypatch.chdir(shop)
+    assert hansard("trust", "--yes").code == 0
+    done = hansard("run", "--example", "--quick", "-t", "Make made.txt")
+    assert done.code != 0
+    for words in (done.out, hansard("show", "latest").out):
+        assert "setup.example:80: not in the list" in words
+        assert "To allow a host, add it to `network`" in words
