@@ -7,20 +7,31 @@ What is about the start itself, about another language or about the settings of 
 `tests/kit/programs.py`.
 """
 
+import atexit
 import contextlib
 import gc
-import importlib
 import json
 import os
+import pkgutil
 import runpy
 import selectors
 import socket
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
-MODULES = ("api.system", "api.app", "api.cli.main", "api.cli.serve", "api.worker", "uvloop", "httptools")
+from pydantic import BaseModel
+
+from domain.values.words import catalogue
+
+MODULES = ("api.system", "api.app", "api.worker", "adapters.turns.lease.worker", "uvloop", "httptools")
+ALONE = frozenset({"api.cli.mcp", "api.cli.mcp_lines"})
+"""Commands that bring a library of their own."""
+ROOMS = ("domain.values", "projections.record", "api.cli", "api.web")
+"""Packages whose messages a process reads when it shows the first of them."""
 Json = dict[str, Any]
 
 
@@ -73,12 +84,46 @@ def become(order: Json) -> None:
         stream = open(number, mode, lines, before.encoding, before.errors, closefd=False)  # noqa: SIM115
         setattr(sys, name, stream)
     sys.argv = ["api", *order["words"]]
-    runpy.run_module("api", run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module("api", run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if not isinstance(end.code, int):
+            raise
+        _leave(end.code)
+
+
+def _leave(code: int) -> None:
+    """End as Python does, but leave the memory to the system: to take it apart copies all that is shared with the
+    process that forked."""
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):  # nobody reads any more, or it is closed: Python says so in its own way
+        sys.exit(code)
+    os._exit(code)
+
+
+def prepare() -> None:
+    """Do what every process would do for itself: import, build its models, read its messages."""
+    commands = (module.name for module in pkgutil.iter_modules(import_module("api.cli").__path__, "api.cli."))
+    for name in (*MODULES, *(name for name in commands if name not in ALONE)):
+        import_module(name)
+    for model in _below(BaseModel):
+        model.model_rebuild()
+    for room in ROOMS:
+        catalogue(room)
+
+
+def _below(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    for each in model.__subclasses__():
+        yield each
+        yield from _below(each)
 
 
 def main() -> None:
-    for name in MODULES:
-        importlib.import_module(name)
+    prepare()
     assert threading.active_count() == 1, "a fork has one thread"
     gc.collect()
     gc.freeze()
