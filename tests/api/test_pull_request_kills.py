@@ -1,23 +1,33 @@
-"""kill -9 between each request to the forge and its record: the same end, and nothing twice."""
+"""kill -9 at each event, and between each request to the forge and its record: the same end, and nothing twice."""
 
 import os
+import re
 import signal
+import sqlite3
 import subprocess
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
+from uuid import uuid4
 
 import httpx2 as httpx
 import pytest
 
-from tests.api.server import Json, Server, delivery, until
+from tests.api.server import PATIENCE, Json, Server, delivery, events, session, until
+from tests.api.test_pull_request_lives import SECRET, lives, script
+from tests.api.test_pull_requests import Life
 from tests.kit.forge import TOKEN, FakeForge, Kind
 from tests.kit.replies import review
 
 FAST: dict[str, Any] = {"poll_seconds": 0.1, "quiet_seconds": 0}
+MOST_TRIES: Final = 200
+LOOK: Final = 0.002
+"""Seconds between two looks at the log."""
+HEX: Final = re.compile(r"\b[0-9a-f]{10}\b")
 Moment = Literal["before", "after"]
 
 
@@ -27,12 +37,13 @@ class Mortal:
     def __init__(self, folder: Path, forge: FakeForge) -> None:
         self.forge, self.folder = forge, folder
         settings = folder / "forge.toml"
-        settings.write_text(forge.settings(**FAST), encoding="utf-8")
+        settings.write_text(forge.settings(**FAST, secret="env:HOOK_SECRET"), encoding="utf-8")
         self.server = Server(folder, trust="all", sandbox="off", forge=settings, poll_seconds=0.05)
         self.deaths = 0
         self._wanted: set[int] = set()
+        self._always = False
         self._number = 0
-        self._dead = threading.Event()
+        self._dead, self._over, self._dying = threading.Event(), threading.Event(), threading.Lock()
         forge.watch = self._seen
 
     def dies_at(self, *numbers: int) -> None:
@@ -43,20 +54,60 @@ class Mortal:
         if method == "GET" or path.endswith("git-upload-pack"):
             return
         self._number += 1
-        if self._number in self._wanted:
-            self.deaths += 1
-            os.kill(self.server.pid, signal.SIGKILL)
-            self._dead.set()
+        if self._number in self._wanted or (self._always and self._number % 2):
+            self._dies()
+
+    def _dies(self) -> None:
+        with self._dying, suppress(AssertionError, ProcessLookupError):
+            pid = self.server.pid
+            if not self._dead.is_set():
+                self._dead.set()
+                os.kill(pid, signal.SIGKILL)
+                self.deaths += 1
+
+    @contextmanager
+    def dies_at_each_event(self) -> Iterator[None]:
+        """Be killed after each event that is recorded, before each change that is sent, and after it, when it is sent
+        again."""
+        watch = threading.Thread(target=self._looks)
+        self._always = True
+        watch.start()
+        try:
+            yield
+        finally:
+            self._always = False
+            self._over.set()
+            watch.join()
+
+    def _looks(self) -> None:
+        seen = 0
+        with closing(sqlite3.connect(self.server.database)) as log:
+            seen = _newest(log)
+            while not self._over.wait(LOOK):
+                newest = _newest(log)
+                if newest > seen and not self._dead.is_set():
+                    seen = newest
+                    self._dies()
 
     @property
     def moments(self) -> int:
         return self._number
 
+    @contextmanager
+    def client(self) -> Iterator[httpx.Client]:
+        """What it does not answer because it was killed is asked again under the same key."""
+        with Patient(self) as client:
+            yield client
+
     def reborn(self) -> None:
-        if self._dead.is_set():
-            self._dead.clear()
+        while self._dead.is_set():
             self.server.kill()
-            self.server.start()
+            self._dead.clear()
+            try:
+                self.server.start()
+            except AssertionError:  # killed again before it was ready
+                if not self._dead.is_set():
+                    raise
 
     def until(self, holds: Any, what: str) -> Any:
         """Wait for it, over as many lives as it takes."""
@@ -71,9 +122,32 @@ class Mortal:
         return until(seen, what=what, seconds=90)
 
 
+class Patient(httpx.Client):
+    """A client of a server that is killed."""
+
+    def __init__(self, mortal: Mortal) -> None:
+        super().__init__(base_url=mortal.server.url, timeout=PATIENCE)
+        self._mortal = mortal
+
+    def request(self, method: str, url: Any, **more: Any) -> httpx.Response:
+        key = {"Idempotency-Key": str(uuid4())} if method == "POST" else {}
+        more["headers"] = key | dict(more.get("headers") or {})
+        for _ in range(MOST_TRIES):
+            self._mortal.reborn()
+            with suppress(httpx.TransportError):
+                return super().request(method, url, **more)
+            time.sleep(LOOK)
+        raise AssertionError(f"{method} {url}: never answered")
+
+
+def _newest(log: sqlite3.Connection) -> int:
+    return int(log.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()[0])
+
+
 @contextmanager
 def living(tmp_path: Path, kind: Kind, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mortal]:
     monkeypatch.setenv("FORGE_TOKEN", TOKEN)
+    monkeypatch.setenv("HOOK_SECRET", SECRET)
     with FakeForge(tmp_path, kind) as forge:
         mortal = Mortal(tmp_path, forge)
         try:
@@ -159,3 +233,46 @@ def test_a_kill_at_every_change_leads_to_the_same_end(
         mortal.dies_at(*range(1, 100, 2))
         nothing_twice(mortal, life(mortal))
         assert mortal.deaths >= 3
+
+
+# -- ten lives -----------------------------------------------------------------------------------------------------
+
+TEN: Final = [(seed, ("github", "gitlab")[seed % 2]) for seed in range(1_763, 1_773)]
+"""All endings, and nearly all steps."""
+
+
+def told(seed: int, mortal: Mortal, *, killed: bool) -> Json:
+    """How a life ends, without ids and times."""
+    with mortal.client() as client:
+        life = Life(client, mortal.forge, mortal.folder / "shop")
+        with mortal.dies_at_each_event() if killed else nullcontext():
+            lives(life, *script(seed))
+        mortal.reborn()
+        pull, forge = life.view, mortal.forge
+        head, spoken = forge.head(life.branch), client.get(f"/api/sessions/{life.id}/comments").json()["items"]
+        posts = [HEX.sub("", note.body).replace(life.id, "ID") for note in forge.posts()]
+        return {
+            "status": session(client, life.id)["status"],
+            "pull": {name: pull[name] for name in ("state", "rest", "revisions", "number")},
+            "said": sorted((each["by"], each["text"], each["counts"]) for each in pull["comments"]),
+            "comments": sorted((each["by"], each["text"], each["status"]) for each in spoken),
+            "files": forge.git("ls-tree", "-r", head) if head else "",
+            "pushes": len(forge.pushes),
+            "posts": sorted(posts),
+            "asked": [each["data"]["by"] for each in events(client, life.id) if "revision_requested" in each["type"]],
+        }
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("seed", "kind"), TEN)
+def test_a_kill_at_each_event_leads_to_the_same_end(
+    seed: int, kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = []
+    for killed in (False, True):
+        (folder := tmp_path / str(killed)).mkdir()
+        with living(folder, kind, monkeypatch) as mortal:
+            ends.append(told(seed, mortal, killed=killed))
+    assert ends[1] == ends[0]
+    assert mortal.deaths > 10
+    print(f"{kind} {seed}: {mortal.deaths} kills")  # noqa: T201 - figures

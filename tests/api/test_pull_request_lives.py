@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from tests.api.server import inside
+from tests.api.server import events, inside
 from tests.api.test_pull_requests import Life, wrote
 from tests.kit.forge import TOKEN, FakeForge, Kind
 
@@ -31,6 +31,15 @@ def green(life: Life) -> None:
 def red(life: Life) -> None:
     pushes = life.topics.count("forge.pushed")
     check(life, "failure")
+    life.reaches("forge.pushed", pushes + 1)
+    green(life)
+
+
+def flaky(life: Life) -> None:
+    """A check that failed passes when it is run again, while the change that it caused is on its way."""
+    head, pushes = life.forge.head(life.branch), life.topics.count("forge.pushed")
+    check(life, "failure")
+    life.forge.check(head, "tests", "success")
     life.reaches("forge.pushed", pushes + 1)
     green(life)
 
@@ -114,7 +123,7 @@ def green_hook(life: Life) -> None:
 
 STEPS: Final[tuple[Callable[[Life], None], ...]] = (
     *(green, red, person, stranger, bot, away, limited, nonsense),
-    *(drops, slow, pending, conflict, colleague, green_hook),
+    *(drops, slow, pending, conflict, colleague, green_hook, flaky),
 )
 
 
@@ -158,6 +167,27 @@ def end(life: Life, ending: str) -> None:
             assert life.view["state"] == "merged"
 
 
+def nothing_overwritten(life: Life) -> None:
+    """What people have committed is in their branch, unless they have taken it away themselves."""
+    forge, head = life.forge, life.forge.head(life.branch)
+    assert forge.overwritten == []
+    kept = [commit for branch, commit in forge.by_people if branch == life.branch]
+    assert head is None or [each for each in kept if not forge.has(head, each)] == []
+
+
+def few_attempts(life: Life) -> None:
+    """For failing checks, no more than three changes in a row."""
+    in_a_row, failed = 0, False
+    for event in events(life.client, life.id):
+        kind, data = event["type"], event["data"]
+        if kind == "forge.checks_ended":
+            failed = data["conclusion"] == "failure"
+            in_a_row = in_a_row if failed else 0
+        elif kind == "session.revision_requested" and failed:
+            in_a_row, failed = in_a_row + 1, False
+            assert in_a_row <= 3
+
+
 def nothing_twice(life: Life) -> None:
     forge = life.forge
     assert len(forge.pulls) == 1 and life.topics.count("forge.pull_request_opened") == 1
@@ -167,22 +197,33 @@ def nothing_twice(life: Life) -> None:
     assert not [call for call in forge.calls if call.method == "DELETE"]
 
 
+def script(seed: int) -> tuple[list[Callable[[Life], None]], str]:
+    """The same life every time."""
+    chance = random.Random(seed)  # noqa: S311 - no secret
+    steps = chance.choices(STEPS, k=chance.randint(1, 4))
+    ending = chance.choice(ENDINGS)
+    return steps, "merge" if ending == "rebase" and conflict in steps else ending
+
+
+def lives(life: Life, steps: list[Callable[[Life], None]], ending: str) -> None:
+    """A whole life, and what holds at its end."""
+    life.delivers(*(wrote(f"{number}\n") for number in range(20))).pulls()
+    for step in steps:
+        step(life)
+    end(life, ending)
+    nothing_twice(life)
+    nothing_overwritten(life)
+    few_attempts(life)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["github", "gitlab"])
 @pytest.mark.parametrize("seed", range(250))
 def test_a_life_ends_as_scripted(seed: int, kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    chance = random.Random(seed)  # noqa: S311 - the same lives every time
     monkeypatch.setenv("FORGE_TOKEN", TOKEN)
     monkeypatch.setenv("HOOK_SECRET", SECRET)
     with FakeForge(tmp_path, kind) as forge:
         file = tmp_path / "forge.toml"
         file.write_text(forge.settings(**FAST, secret="env:HOOK_SECRET"), encoding="utf-8")
         with inside(tmp_path / "data", trust="all", sandbox="off", forge=file) as client:
-            life = Life(client, forge, tmp_path / "shop")
-            life.delivers(*(wrote(f"{number}\n") for number in range(20))).pulls()
-            steps = chance.choices(STEPS, k=chance.randint(1, 4))
-            for step in steps:
-                step(life)
-            ending = chance.choice(ENDINGS)
-            end(life, "merge" if ending == "rebase" and conflict in steps else ending)
-            nothing_twice(life)
+            lives(Life(client, forge, tmp_path / "shop"), *script(seed))

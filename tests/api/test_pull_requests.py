@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx2 as httpx
 import pytest
-from starlette.testclient import TestClient
 
 from tests.api.server import Json, events, inside, session, until
 from tests.api.test_baseline import run
@@ -27,7 +27,7 @@ def forge(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FakeForge]
 class Life:
     """A delivery on a clone of the forge's repository, and its pull request."""
 
-    def __init__(self, client: TestClient, forge: FakeForge, folder: Path) -> None:
+    def __init__(self, client: httpx.Client, forge: FakeForge, folder: Path) -> None:
         self.client, self.forge, self.folder = client, forge, folder
         git(folder.parent, "clone", "--quiet", forge.remote, str(folder))
         self.id = ""

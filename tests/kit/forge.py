@@ -185,6 +185,10 @@ class FakeForge:
         self.calls: list[Call] = []
         self.pushes: list[tuple[str, str]] = []
         """Branch and commit of each push that was accepted over HTTP."""
+        self.overwritten: list[tuple[str, str]] = []
+        """Branch and commit of what such a push has taken from its branch."""
+        self.by_people: list[tuple[str, str]] = []
+        """Branch and commit of what people have committed."""
         self.undecided = 0
         """How often the next questions for mergeability are not answered yet."""
         self.watch: Callable[[str, str, Literal["before", "after"]], None] | None = None
@@ -286,7 +290,15 @@ class FakeForge:
             self.git("commit", "--quiet", "--allow-empty", "-m", message, cwd=tree, **_identity(by))
             commit = self.git("rev-parse", "HEAD", cwd=tree)
             self.git("update-ref", f"refs/heads/{branch}", commit)
+            if onto is not None:  # they have taken away what was there
+                self.by_people = [each for each in self.by_people if each[0] != branch]
+            self.by_people.append((branch, commit))
         return commit
+
+    def has(self, commit: str, ancestor: str) -> bool:
+        """True if the commit is built on the other one."""
+        words = ["git", "merge-base", "--is-ancestor", ancestor, commit]
+        return subprocess.run(words, cwd=self.bare, env=_GIT, capture_output=True, check=False).returncode == 0
 
     @contextmanager
     def _worktree(self, commit: str) -> Iterator[Path]:
@@ -664,7 +676,7 @@ def _handler(forge: FakeForge) -> type[BaseHTTPRequestHandler]:
                     self._fault(fault)
                     return
                 done = subprocess.run(["git", "http-backend"], input=content, env=env, capture_output=True, check=False)
-                forge.pushes += [(name, commit) for name, commit in _refs(forge).items() if before.get(name) != commit]
+                _note_pushes(forge, before, _refs(forge))
             self._watched(method, path, "after")
             if fault is not None:
                 self._fault(fault)
@@ -674,6 +686,15 @@ def _handler(forge: FakeForge) -> type[BaseHTTPRequestHandler]:
             self._send(int(fields.pop("Status", "200").split()[0]), body, fields)
 
     return Handler
+
+
+def _note_pushes(forge: FakeForge, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+    moved = [(name, commit) for name, commit in after.items() if before.get(name) != commit]
+    forge.pushes += moved
+    forge.overwritten += [
+        (name, before[name]) for name, commit in moved if name in before and not forge.has(commit, before[name])
+    ]
+    forge.overwritten += [(name, commit) for name, commit in before.items() if name not in after]
 
 
 def _refs(forge: FakeForge) -> dict[str, str]:
