@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal, get_args
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
-from domain.replies.extraction import Object, Shape, find
+from domain.replies.extraction import Object, Shape, find, parted
 from domain.replies.shapes import MaybeFew, MaybeWords, ReplyShape, SomeWords, fitted, in_any_case
 from domain.values.base import Unreadable
 from domain.values.sentences import Sentence
@@ -62,6 +62,12 @@ def readable_answers(text: str, names: frozenset[str]) -> tuple[AnsweredComment,
         return ()
     counts = Counter(each.comment_id for each in answers)
     return tuple(each for each in answers if each.comment_id in names and counts[each.comment_id] == 1)
+
+
+def without_answers(text: str) -> str:
+    """Returns a reply without the JSON in which it answers comments; any other reply as it is."""
+    prose, data = parted(text, "comments")
+    return prose if data is not None and _each(data) else text
 
 
 def _answers(data: Object) -> bool:

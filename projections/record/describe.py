@@ -24,7 +24,7 @@ def describe(topic: str, data: Data, language: Language = "en", *, agents: Seque
     kind, _, last = topic.partition(".")
     event = f"{'discussion' if kind in _DISCUSSIONS else kind}.{last}"
     variant = _VARIANTS[event](data) if event in _VARIANTS else ""
-    by = (f"event.{event}.by_person",) if is_person(actor) else ()
+    by = (f"event.{event}.{variant}.by_person", f"event.{event}.by_person") if is_person(actor) else ()
     for key in (*by, f"event.{event}.{variant}", f"event.{event}"):
         if key in say.messages:
             return say.fill(key, Places(say, data, agents, person(actor))).strip()

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from adapters.proof.transfer import export
-from tests.golden import details, forge_life, happenings, revised, runs, scenes, served, unattended
+from tests.golden import details, forge_life, happenings, remarked, revised, runs, scenes, served, unattended
 from tests.projections.stage import Stage
 from tests.projections.walks import wander
 
@@ -22,7 +22,7 @@ SEEDS = (1, 5, 13)
 
 
 def main(version: str) -> None:
-    modules = (scenes, happenings, details, runs, revised, unattended, forge_life, served)
+    modules = (scenes, happenings, details, runs, revised, unattended, forge_life, served, remarked)
     for name, scene in (each for module in modules for each in module.SCENES.items()):
         with TemporaryDirectory() as folder:
             stage = Stage(Path(folder))

@@ -49,10 +49,10 @@ class Stage:
         self._ids: dict[str, None] = {}
         self._commands = self._seen = 0
 
-    def do(self, session_id: str, command: Command, *, starts: bool = False) -> "Stage":
+    def do(self, session_id: str, command: Command, *, starts: bool = False, actor: str = "tester") -> "Stage":
         """Carry out a command; its turns are leased at once."""
         self._commands += 1
-        order = CommandEnvelope(session_id, command, actor="tester", command_id=f"c{self._commands}", starts=starts)
+        order = CommandEnvelope(session_id, command, actor=actor, command_id=f"c{self._commands}", starts=starts)
         self.writer.do_now(order)
         self.at += SECOND
         while claim(self.store, "worker", now=self.at, lease_ms=2**30) is not None:

@@ -92,6 +92,8 @@ def rows(log: Worklog, turns: Turns, recorded: Recorded) -> Iterator[Row]:
         case RevisionBegun() as event:
             yield from _revised(log, event)
         case DeliveryEvent() as event:
+            if isinstance(event, SessionFinished) and event.status == "cancelled":
+                yield from _cancelled(recorded, event)
             yield from _delivery(event)
     if isinstance(recorded.event, DeliveryTransition):
         yield "status", status(recorded.event.state)
@@ -229,6 +231,12 @@ def _extended(log: Worklog, recorded: Recorded, event: BudgetExtended) -> Iterat
         latest = log.newest(f"phase:{phase}") or ""
         if latest.startswith(_SKIPPED):
             yield _mark(phase, "pending", json.loads(latest)[1])
+
+
+def _cancelled(recorded: Recorded, event: SessionFinished) -> Iterator[Row]:
+    """Why a person cancelled it; nothing if they gave no reason."""
+    if event.cancelled_because.strip():
+        yield "log", "\n\n".join([f"### {mark('cancelled')}", *reason(recorded, event.cancelled_because)])
 
 
 def _revised(log: Worklog, event: RevisionBegun) -> Iterator[Row]:

@@ -24,9 +24,11 @@ from domain.discussion.events import (
 from domain.discussion.state import Discussion
 from domain.session.forks import SessionForked
 from domain.session.record import Recorded
+from domain.session.team_decisions import DecisionComment
 from domain.values.base import iso
 from domain.values.sentences import Sentence
 from domain.values.words import Words
+from projections.record.describe import person
 from projections.record.markdown import cell, code, mark, name, neutral
 from projections.record.turns import Turns, stand_in
 from projections.record.worklog.parts import (
@@ -42,6 +44,7 @@ from projections.record.worklog.parts import (
     link,
     point,
     quotation,
+    reason,
     status,
     title,
 )
@@ -64,11 +67,13 @@ _PARTS: Final = ("claim", "description", "explanation")
 _VERDICTS: Final = ("PASS", "NEEDS_FIX", "APPROVE", "CHALLENGE")
 _SEVERITIES: Final = ("critical", "major", "minor")
 _COUNTS: Final = ("resolved", "remaining", "consensus", "divergence")
+_VOTE: Final = "vote:"
+"""The beginning of the sections that keep each person's newest vote: its choice, and the remarks."""
 _MOST = 20
 """How many points of one kind an entry shows; the events have all of them."""
 
 
-def rows(_: Worklog, __: Turns, recorded: Recorded) -> Iterator[Row]:
+def rows(log: Worklog, _: Turns, recorded: Recorded) -> Iterator[Row]:
     """The items that an event adds."""
     event = recorded.event
     if isinstance(event, DiscussionStarted):
@@ -79,7 +84,7 @@ def rows(_: Worklog, __: Turns, recorded: Recorded) -> Iterator[Row]:
     elif isinstance(event, DiscussionEvent):
         yield from _spoken(recorded, event)
         yield from _closed(event)
-        yield from _decided(recorded, event)
+        yield from _decided(log, recorded, event)
     if isinstance(event, DiscussionTransition):
         yield "status", event.state
 
@@ -218,23 +223,20 @@ def _counted(counts: Mapping[str, Any]) -> Iterator[str]:
 # -- the decision --------------------------------------------------------------------------------------------------
 
 
-def _decided(recorded: Recorded, event: DiscussionEvent) -> Iterator[Row]:
+def _decided(log: Worklog, recorded: Recorded, event: DiscussionEvent) -> Iterator[Row]:
     match event:
         case DecisionRequested():
             yield "decision", "\n".join(_request(event))
         case DecisionVoted():
             head = f"### {mark('voted', cell(event.actor), name('choice', cell(event.choice)))}"
-            yield (
-                "log",
-                "\n".join(
-                    [head, "", f"- {mark('at')}: {iso(recorded.at)}", *_reason(mark("rationale"), event.rationale)]
-                ),
-            )
+            lines = [*_reason(mark("rationale"), event.rationale), *map(_remark, event.comments)]
+            yield "log", "\n".join([head, "", f"- {mark('at')}: {iso(recorded.at)}", *lines])
+            yield f"{_VOTE}{event.actor}", "\n".join([event.choice, *_remarks_of(event)])
         case Decided():
             by = point(mark("by"), event.actor) if event.actor else f"- {mark('by')}: {mark('a_person')}"
             lines = [_chosen(event.choice), by, f"- {mark('at')}: {iso(recorded.at)}"]
             lines += _reason(mark("rationale"), event.rationale)
-            lines += [point(code(each.place) if each.place else mark("words"), each.text) for each in event.comments]
+            lines += _voted_remarks(log, event.choice) or map(_remark, event.comments)
             yield "decision", "\n".join(lines)
         case Expired():
             lines = [_chosen(event.choice), f"- {mark('by')}: {mark('nobody')}", f"- {mark('at')}: {iso(recorded.at)}"]
@@ -242,7 +244,24 @@ def _decided(recorded: Recorded, event: DiscussionEvent) -> Iterator[Row]:
         case Cancelled():
             by = f"- {mark('by')}: {mark('by.cancelled')}"
             lines = [_chosen(event.choice), by, f"- {mark('at')}: {iso(recorded.at)}"]
-            yield "decision", "\n".join([*lines, *_reason(mark("reason"), event.reason)])
+            yield "decision", "\n".join([*lines, *reason(recorded, event.reason)])
+
+
+def _remark(comment: DecisionComment) -> str:
+    return point(code(comment.place) if comment.place else mark("words"), comment.text)
+
+
+def _remarks_of(vote: DecisionVoted) -> Iterator[str]:
+    """The remarks with a vote, each with its author: several people may have remarked something."""
+    for each in vote.comments:
+        place = code(each.place) if each.place else mark("words")
+        yield point(mark("said_by", cell(person(vote.actor)), place), each.text)
+
+
+def _voted_remarks(log: Worklog, choice: str) -> list[str]:
+    """The remarks with the votes for what was decided."""
+    votes = [log.newest(section) or "" for section in log.sections if section.startswith(_VOTE)]
+    return [remarks for first, _, remarks in (vote.partition("\n") for vote in votes) if first == choice and remarks]
 
 
 def _chosen(choice: str) -> str:

@@ -57,6 +57,7 @@ from projections.record.worklog.parts import (
     quotation,
     reason,
     result,
+    spoken,
     summary,
     table,
     title,
@@ -190,7 +191,7 @@ def _worked(recorded: Recorded, event: OrchestrationEvent) -> Iterator[Row]:
             first = heading(
                 mark("round", event.round), event.agent, event.role, _phase(event.phase), by=stand_in(recorded)
             )
-            lines = [first, "", ended(event.result), *quotation(mark("result"), event.report)]
+            lines = [first, "", ended(event.result), *spoken(event.report)]
             yield _place(event), "\n".join(lines)
         case RoundValidated():
             yield "log", "\n".join(_checked(event))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from domain.replies.comments import without_answers
 from domain.session.children import ChildClosed, ChildRequested
 from domain.session.comments import CommentAnswered, CommentChanged, CommentMade
 from domain.session.forks import SessionForked
@@ -218,7 +219,7 @@ def result(event: DomainEvent) -> Iterator[str]:
     match event:
         case TurnAnswered():
             yield status("done")
-            yield from quotation(mark("result"), event.reply)
+            yield from spoken(event.reply)
         case TurnFailed():
             yield status("error")
             yield point(f"{mark('error')}: {event.failure.code}", event.failure.detail, event.failure.sentence)
@@ -231,6 +232,13 @@ def result(event: DomainEvent) -> Iterator[str]:
 def status(word: str) -> str:
     """Returns how a turn or a piece of work ended."""
     return f"- {mark('status')}: {name('worklog.ended', word)}"
+
+
+def spoken(reply: Text) -> Iterator[str]:
+    """What an agent has said. Its answers to comments are with the comments, in words."""
+    words = without_answers(reply.head)
+    if words.strip():
+        yield point(mark("result"), words)
 
 
 def quotation(label: str, words: Text) -> Iterator[str]:
