@@ -1,36 +1,30 @@
-"""GitHub, and GitHub Enterprise, by REST (version 2022-11-28).
-
-One class for the port and the documents that it reads: split, a request and its answer would stand in two files.
-"""
+"""GitHub, and GitHub Enterprise, by REST (version 2022-11-28)."""
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Final, Literal
+from dataclasses import replace
+from typing import Final, Literal
 
-from pydantic import Field
-
-from adapters.forge.documents import (
-    AccountName,
-    CommitId,
-    ForgeDocument,
-    InnerPath,
-    LineNumber,
-    Link,
-    Moment,
-    Number,
-    OneLine,
-    OneLineOrEmpty,
-    RefName,
-    WordingOrEmpty,
-    cleaned,
-    log_end,
-    parsed_answer,
-    parsed_items,
-)
+from adapters.forge.documents import log_end
 from adapters.forge.errors import ForgeError, ForgeRefused
-from adapters.forge.http import ForgeHttp, ForgePages, path_of
+from adapters.forge.github_documents import (
+    GithubAnnotation,
+    GithubCommit,
+    GithubIssue,
+    GithubIssueComment,
+    GithubMembership,
+    GithubPermission,
+    GithubPull,
+    GithubRef,
+    GithubRepository,
+    GithubReview,
+    GithubReviewComment,
+    GithubRun,
+    GithubStatus,
+    GithubUser,
+)
+from adapters.forge.http import ForgeHttp, path_of
 from adapters.forge.marks import marked_text, marker_in, unmarked_text
-from adapters.forge.memory import Memory
 from adapters.forge.port import (
     LOG_CHARACTERS,
     AuthorKind,
@@ -50,14 +44,12 @@ from adapters.forge.port import (
     PullRequest,
     PullRequestState,
     RepositoryFacts,
-    conclusion_of,
-    in_order,
 )
+from adapters.forge.rest import MOST_COMMIT_PAGES, RestForge, comments_since, own_words, with_logs
 from domain.values.base import iso
 from domain.values.sentences import Sentence
 
-_MOST_LOGS: Final = 5
-_MOST_COMMITS: Final = 3  # pages: the forge lists at most 250
+_MOST_ANNOTATIONS: Final = 20
 _GHOST: Final = ForgeAccount("ghost", 0, "bot")
 _PUSHES: Final = ("admin", "write", "maintain")
 _JOB: Final = re.compile(r"/job/(\d{1,19})(?:[/?#]|$)")
@@ -87,50 +79,30 @@ _VERDICTS: Final[Mapping[str, Literal["approved", "changes_requested", "commente
 }
 
 
-class GithubForge:
+class GithubForge(RestForge):
     """One repository at GitHub."""
 
     def __init__(self, repository: ForgeRepository, http: ForgeHttp) -> None:
-        self._repository, self._http = repository, http
-        self._path = path_of("repos", *repository.path.split("/"))
-        self._account: ForgeAccount | None = None
-        self._pushers = Memory[bool]()
-        self._members = Memory[bool]()
+        super().__init__(repository, http, path_of("repos", *repository.path.split("/")))
 
-    @property
-    def repository(self) -> ForgeRepository:
-        return self._repository
-
-    async def close(self) -> None:
-        await self._http.close()
-
-    async def account(self) -> ForgeAccount:
-        """Our account, asked once."""
-        if self._account is None:
-            user = parsed_answer(_GithubUser, (await self._http.read("/user")).document, self._repository.host)
-            self._account = ForgeAccount(user.login, user.id, "self")
-        return self._account
+    async def _asked_account(self) -> ForgeAccount:
+        user = await self._get(GithubUser, "/user")
+        return ForgeAccount(user.login, user.id, "self")
 
     async def facts(self) -> RepositoryFacts:
-        data = parsed_answer(_GithubRepository, (await self._http.read(self._path)).document, self._repository.host)
+        data = await self._get(GithubRepository, self._path)
         return RepositoryFacts(data.default_branch, data.permissions.push, data.archived, data.html_url)
 
     async def branch_head(self, branch: str) -> str | None:
-        try:
-            answer = await self._http.read(f"{self._path}/git/ref/heads/{path_of(branch)[1:]}")
-        except ForgeRefused as error:
-            if error.gone:
-                return None
-            raise
-        return parsed_answer(_GithubRef, answer.document, self._repository.host).object.sha
+        ref = await self._get_if_there(GithubRef, f"{self._path}/git/ref/heads/{path_of(branch)[1:]}")
+        return ref.object.sha if ref is not None else None
 
     # -- pull requests -------------------------------------------------------------------------------------------------
 
     async def find(self, branch: str) -> PullRequest | None:
         query = {"head": f"{self._repository.owner}:{branch}", "state": "all", "sort": "created", "direction": "desc"}
-        answer = await self._http.read_pages(f"{self._path}/pulls", query, most=1)
-        data = parsed_items(_GithubPull, answer.items, self._repository.host)
-        ours = [pull for pull in data if pull.head.ref == branch and pull.same_repository]
+        found, _ = await self._list(GithubPull, f"{self._path}/pulls", query, most=1)
+        ours = [pull for pull in found if pull.head.ref == branch and pull.same_repository]
         best = next((pull for pull in ours if pull.state == "open"), ours[0] if ours else None)
         return await self._pull_request(best) if best else None
 
@@ -145,30 +117,27 @@ class GithubForge:
             "body": marked_text(new.body, new.marker),
             "draft": new.draft,
         }
-        document = await self._http.write("POST", f"{self._path}/pulls", body)
-        return await self._pull_request(parsed_answer(_GithubPull, document, self._repository.host))
+        return await self._pull_request(await self._send(GithubPull, "POST", f"{self._path}/pulls", body))
 
     async def update(self, number: int, *, title: str | None = None, body: str | None = None) -> PullRequest:
         change = {} if title is None else {"title": title}
         if body is not None:
             marker = marker_in((await self._pull(number)).body)
             change["body"] = marked_text(body, marker) if marker else body
-        document = await self._http.write("PATCH", f"{self._path}/pulls/{number}", change)
-        return await self._pull_request(parsed_answer(_GithubPull, document, self._repository.host))
+        return await self._pull_request(await self._send(GithubPull, "PATCH", f"{self._path}/pulls/{number}", change))
 
     async def commits(self, number: int) -> tuple[ForgeCommit, ...]:
-        pages = await self._http.read_pages(f"{self._path}/pulls/{number}/commits", most=_MOST_COMMITS)
-        data = parsed_items(_GithubCommit, pages.items, self._repository.host)
+        path = f"{self._path}/pulls/{number}/commits"
+        data, _ = await self._list(GithubCommit, path, most=MOST_COMMIT_PAGES)
         by = {each.sha: await self._person(each.author) for each in data if each.author}
         return tuple(
             ForgeCommit(each.sha, each.commit.subject, each.commit.written_by, by.get(each.sha)) for each in data
         )
 
-    async def _pull(self, number: int) -> "_GithubPull":
-        answer = await self._http.read(f"{self._path}/pulls/{number}")
-        return parsed_answer(_GithubPull, answer.document, self._repository.host)
+    async def _pull(self, number: int) -> GithubPull:
+        return await self._get(GithubPull, f"{self._path}/pulls/{number}")
 
-    async def _pull_request(self, data: "_GithubPull") -> PullRequest:
+    async def _pull_request(self, data: GithubPull) -> PullRequest:
         author = await self._person(data.user)
         merged = data.merged or data.merged_at is not None
         state: PullRequestState = "merged" if merged else data.state
@@ -178,7 +147,7 @@ class GithubForge:
             state=state,
             title=data.title,
             body=unmarked_text(data.body),
-            marker=marker_in(data.body) if author.kind == "self" else None,
+            marker=own_words(data.body, author).marker,
             author=author,
             draft=data.draft,
             branch=data.head.ref,
@@ -201,18 +170,14 @@ class GithubForge:
 
     async def checks(self, head: str, number: int | None = None) -> HeadChecks:
         commit = f"{self._path}/commits/{path_of(head)[1:]}"
-        host = self._repository.host
-        runs = await self._http.read_pages(f"{commit}/check-runs", {"filter": "latest"}, key="check_runs")
-        statuses = await self._http.read_pages(f"{commit}/status", key="statuses")
-        checks = [_run_check(run) for run in parsed_items(_GithubRun, runs.items, host)]
-        checks += [_status_check(status) for status in parsed_items(_GithubStatus, statuses.items, host)]
-        data = {f"run:{run.id}": run for run in parsed_items(_GithubRun, runs.items, host)}
-        failing = [check.id for check in checks if check.conclusion == "failure" and check.id in data][:_MOST_LOGS]
-        logs = {check: await self._log(data[check]) for check in failing}
-        all_checks = tuple(_with_log(check, logs.get(check.id, check.log)) for check in checks)
-        return HeadChecks(head, conclusion_of(all_checks), all_checks, runs.complete and statuses.complete)
+        runs = await self._list(GithubRun, f"{commit}/check-runs", {"filter": "latest"}, key="check_runs")
+        statuses = await self._list(GithubStatus, f"{commit}/status", key="statuses")
+        checks = [*map(_run_check, runs.items), *map(_status_check, statuses.items)]
+        data = {f"run:{run.id}": run for run in runs.items}
+        complete = runs.complete and statuses.complete
+        return await with_logs(head, checks, lambda each: self._log(data[each]), of=data, complete=complete)
 
-    async def _log(self, run: "_GithubRun") -> str:
+    async def _log(self, run: GithubRun) -> str:
         """The end of the job's log; where that cannot be read, what the run says itself."""
         if run.app is not None and run.app.slug == "github-actions":
             match = _JOB.search(run.details_url)
@@ -224,49 +189,38 @@ class GithubForge:
                 pass
         return "\n".join(filter(None, (run.output.words, await self._annotations(run))))[-LOG_CHARACTERS:]
 
-    async def _annotations(self, run: "_GithubRun") -> str:
+    async def _annotations(self, run: GithubRun) -> str:
         if not run.output.annotations_count:
             return ""
-        pages = await self._http.read_pages(f"{self._path}/check-runs/{run.id}/annotations", most=1)
-        data = parsed_items(_GithubAnnotation, pages.items[:20], self._repository.host)
-        return "\n".join(f"{each.path}:{each.start_line}: {each.message}" for each in data)
+        data, _ = await self._list(GithubAnnotation, f"{self._path}/check-runs/{run.id}/annotations", most=1)
+        return "\n".join(f"{each.path}:{each.start_line}: {each.message}" for each in data[:_MOST_ANNOTATIONS])
 
     # -- comments ------------------------------------------------------------------------------------------------------
 
     async def comments(self, number: int, *, since: int | None = None) -> ForgeComments:
-        review, whole, reviews = (
-            await self._review_comments(number, since),
-            await self._issue_comments(number, since),
-            await self._http.read_pages(f"{self._path}/pulls/{number}/reviews"),
-        )
-        host = self._repository.host
-        made = [await self._review_comment(each) for each in parsed_items(_GithubReviewComment, review.items, host)]
-        made += [await self._whole_comment(each) for each in parsed_items(_GithubIssueComment, whole.items, host)]
-        made += [await self._review(each) for each in parsed_items(_GithubReview, reviews.items, host) if each.counts]
-        recent = [each for each in made if since is None or each.edited_at >= since]
-        complete = review.complete and whole.complete and reviews.complete
-        return ForgeComments(tuple(sorted(recent, key=in_order)), complete)
+        lines = await self._list(GithubReviewComment, self._lines(number), _since(since))
+        whole = await self._list(GithubIssueComment, self._whole(number), _since(since))
+        reviews = await self._list(GithubReview, f"{self._path}/pulls/{number}/reviews")
+        made = [await self._review_comment(each) for each in lines.items]
+        made += [await self._whole_comment(each) for each in whole.items]
+        made += [await self._review(each) for each in reviews.items if each.counts]
+        return comments_since(made, since, complete=lines.complete and whole.complete and reviews.complete)
 
-    async def _review_comments(self, number: int, since: int | None) -> ForgePages:
-        return await self._http.read_pages(f"{self._path}/pulls/{number}/comments", _since(since))
+    def _lines(self, number: int) -> str:
+        """Where comments on lines are."""
+        return f"{self._path}/pulls/{number}/comments"
 
-    async def _issue_comments(self, number: int, since: int | None) -> ForgePages:
-        return await self._http.read_pages(f"{self._path}/issues/{number}/comments", _since(since))
+    def _whole(self, number: int) -> str:
+        """Where comments on the whole are, of an issue, too."""
+        return f"{self._path}/issues/{number}/comments"
 
-    async def _review_comment(self, data: "_GithubReviewComment") -> ForgeComment:
-        author = await self._person(data.user)
+    async def _review_comment(self, data: GithubReviewComment) -> ForgeComment:
         end = data.original_line or data.line
-        return ForgeComment(
+        return replace(
+            await self._whole_comment(data),
             id=f"review_comment:{data.id}",
             kind="review_comment",
             thread=str(data.in_reply_to_id or data.id),
-            author=author,
-            may_push=await self._may_push(author),
-            text=unmarked_text(data.body) if author.kind == "self" else data.body,
-            marker=marker_in(data.body) if author.kind == "self" else None,
-            at=data.created_at,
-            edited_at=data.updated_at,
-            url=data.html_url,
             path=data.path,
             line=data.original_start_line or data.start_line or end,
             end_line=end,
@@ -274,22 +228,23 @@ class GithubForge:
             head=data.original_commit_id,
         )
 
-    async def _whole_comment(self, data: "_GithubIssueComment") -> ForgeComment:
+    async def _whole_comment(self, data: GithubIssueComment) -> ForgeComment:
         author = await self._person(data.user)
+        words = own_words(data.body, author)
         return ForgeComment(
             id=f"comment:{data.id}",
             kind="comment",
             thread=None,
             author=author,
             may_push=await self._may_push(author),
-            text=unmarked_text(data.body) if author.kind == "self" else data.body,
-            marker=marker_in(data.body) if author.kind == "self" else None,
+            text=words.text,
+            marker=words.marker,
             at=data.created_at,
             edited_at=data.updated_at,
             url=data.html_url,
         )
 
-    async def _review(self, data: "_GithubReview") -> ForgeComment:
+    async def _review(self, data: GithubReview) -> ForgeComment:
         author, at = await self._person(data.user), data.submitted_at or 0
         return ForgeComment(
             id=f"review:{data.id}",
@@ -309,48 +264,39 @@ class GithubForge:
     # -- posts ---------------------------------------------------------------------------------------------------------
 
     async def reply(self, number: int, thread: str, text: str, marker: str) -> ForgePost:
-        path = f"{self._path}/pulls/{number}/comments{path_of(thread)}/replies"
-        document = await self._http.write("POST", path, {"body": marked_text(text, marker)})
-        return self._post("review_comment", document, marker)
+        path = f"{self._lines(number)}{path_of(thread)}/replies"
+        return await self._posted("review_comment", "POST", path, text, marker)
 
     async def post(self, place: PostPlace, text: str, marker: str) -> ForgePost:
-        path = f"{self._path}/issues/{place.number}/comments"
-        return self._post("comment", await self._http.write("POST", path, {"body": marked_text(text, marker)}), marker)
+        return await self._posted("comment", "POST", self._whole(place.number), text, marker)
 
     async def edit(self, place: PostPlace, post: str, text: str, marker: str) -> ForgePost:
         kind, _, number = post.partition(":")
         room = "pulls" if kind == "review_comment" else "issues"
-        path = f"{self._path}/{room}/comments{path_of(number)}"
-        return self._post(kind, await self._http.write("PATCH", path, {"body": marked_text(text, marker)}), marker)
+        return await self._posted(kind, "PATCH", f"{self._path}/{room}/comments{path_of(number)}", text, marker)
 
-    def _post(self, kind: str, document: object, marker: str) -> ForgePost:
-        data = parsed_answer(_GithubIssueComment, document, self._repository.host)
-        return ForgePost(f"{kind}:{data.id}", data.html_url, marker, unmarked_text(data.body))
+    async def _posted(self, kind: str, method: str, path: str, text: str, marker: str) -> ForgePost:
+        data = await self._send(GithubIssueComment, method, path, {"body": marked_text(text, marker)})
+        return _post(kind, data, marker)
 
     async def find_post(self, place: PostPlace, marker: str, *, since: int | None = None) -> ForgePost | None:
-        own, host = await self.account(), self._repository.host
-        lists = [("comment", await self._issue_comments(place.number, since))]
+        own, lists = await self.account(), {"comment": self._whole(place.number)}
         if place.kind == "pull_request":
-            lists.append(("review_comment", await self._review_comments(place.number, since)))
-        for kind, pages in lists:
-            for each in parsed_items(_GithubIssueComment, pages.items, host):
+            lists["review_comment"] = self._lines(place.number)
+        for kind, path in lists.items():
+            for each in (await self._list(GithubIssueComment, path, _since(since))).items:
                 if each.user and each.user.id == own.id and marker_in(each.body) == marker:
-                    return ForgePost(f"{kind}:{each.id}", each.html_url, marker, unmarked_text(each.body))
+                    return _post(kind, each, marker)
         return None
 
     # -- people --------------------------------------------------------------------------------------------------------
 
     async def may_push(self, name: str) -> bool:
         async def ask() -> bool:
-            try:
-                answer = await self._http.read(f"{self._path}/collaborators{path_of(name)}/permission")
-            except ForgeRefused as error:
-                if error.gone or error.status == 403:
-                    return False
-                raise
-            data = parsed_answer(_GithubPermission, answer.document, self._repository.host)
-            is_person = data.user is None or data.user.type == "User"
-            return is_person and bool({data.permission, data.role_name} & {*_PUSHES})
+            path = f"{self._path}/collaborators{path_of(name)}/permission"
+            data = await self._get_if_there(GithubPermission, path, shown_only=True)
+            is_person = data is not None and (data.user is None or data.user.type == "User")
+            return data is not None and is_person and bool({data.permission, data.role_name} & {*_PUSHES})
 
         return await self._pushers.of(name.casefold(), ask)
 
@@ -359,20 +305,15 @@ class GithubForge:
 
         async def ask() -> bool:
             path = path_of("orgs", self._repository.owner, "teams", slug, "memberships", name)
-            try:
-                answer = await self._http.read(path)
-            except ForgeRefused as error:
-                if error.gone or error.status == 403:
-                    return False
-                raise
-            return parsed_answer(_GithubMembership, answer.document, self._repository.host).state == "active"
+            data = await self._get_if_there(GithubMembership, path, shown_only=True)
+            return data is not None and data.state == "active"
 
         return await self._members.of(f"{slug} {name}".casefold(), ask)
 
     async def _may_push(self, author: ForgeAccount) -> bool:
         return author.kind == "person" and await self.may_push(author.name)
 
-    async def _person(self, user: "_GithubUser | None") -> ForgeAccount:
+    async def _person(self, user: GithubUser | None) -> ForgeAccount:
         if user is None:
             return _GHOST
         kind: AuthorKind = "person" if user.type == "User" and not user.login.endswith("[bot]") else "bot"
@@ -397,221 +338,32 @@ class GithubForge:
             updated_at=data.updated_at,
         )
 
-    async def _issue(self, number: int) -> "_GithubIssue":
-        answer = await self._http.read(f"{self._path}/issues/{number}")
-        return parsed_answer(_GithubIssue, answer.document, self._repository.host)
+    async def _issue(self, number: int) -> GithubIssue:
+        return await self._get(GithubIssue, f"{self._path}/issues/{number}")
+
+
+def _post(kind: str, data: GithubIssueComment, marker: str) -> ForgePost:
+    return ForgePost(f"{kind}:{data.id}", data.html_url, marker, unmarked_text(data.body))
 
 
 def _since(since: int | None) -> Mapping[str, str]:
     return {} if since is None else {"since": iso(since - since % 1_000).replace(".000Z", "Z")}
 
 
-def _mergeable(data: "_GithubPull") -> Mergeable:
+def _mergeable(data: GithubPull) -> Mergeable:
     if data.mergeable is None:
         return "unknown"
     return "clean" if data.mergeable else "conflicted"
 
 
-def _run_check(run: "_GithubRun") -> ForgeCheck:
+def _run_check(run: GithubRun) -> ForgeCheck:
     ended = run.status == "completed" and run.conclusion is not None
     conclusion = _RUNS.get(run.conclusion or "", "neutral") if ended else "pending"
     word = run.conclusion if ended and run.conclusion else run.status
     return ForgeCheck(f"run:{run.id}", run.name, conclusion, word, run.html_url or run.details_url, "")
 
 
-def _status_check(status: "_GithubStatus") -> ForgeCheck:
+def _status_check(status: GithubStatus) -> ForgeCheck:
     conclusion = _STATUSES.get(status.state, "neutral")
     log = status.description if conclusion == "failure" else ""
     return ForgeCheck(f"status:{status.id}", status.context, conclusion, status.state, status.target_url, log)
-
-
-def _with_log(check: ForgeCheck, log: str) -> ForgeCheck:
-    return ForgeCheck(check.id, check.name, check.conclusion, check.status, check.url, log)
-
-
-# What GitHub sends, as far as it is needed (github/rest-api-description).
-
-_State = Literal["open", "closed"]
-_Word = Annotated[str, Field(pattern=r"^[A-Za-z_]{1,40}$")]
-
-
-class _GithubUser(ForgeDocument):
-    login: AccountName
-    id: Number
-    type: _Word
-
-
-class _GithubPermissions(ForgeDocument):
-    push: bool = False
-
-
-class _GithubRepository(ForgeDocument):
-    default_branch: RefName
-    html_url: Link
-    archived: bool = False
-    permissions: _GithubPermissions = _GithubPermissions()
-
-
-class _GithubObject(ForgeDocument):
-    sha: CommitId
-
-
-class _GithubRef(ForgeDocument):
-    object: _GithubObject
-
-
-class _GithubOwned(ForgeDocument):
-    id: Number
-
-
-class _GithubSide(ForgeDocument):
-    ref: RefName
-    sha: CommitId
-    repo: _GithubOwned | None = None
-
-
-class _GithubPull(ForgeDocument):
-    number: Number
-    html_url: Link
-    state: _State
-    title: OneLine
-    body: WordingOrEmpty = ""
-    user: _GithubUser | None
-    draft: bool = False
-    head: _GithubSide
-    base: _GithubSide
-    merged: bool = False
-    merged_at: Moment | None = None
-    mergeable: bool | None = None
-    merge_commit_sha: CommitId | None = None
-    merged_by: _GithubUser | None = None
-    updated_at: Moment
-
-    @property
-    def same_repository(self) -> bool:
-        return self.head.repo is not None and self.base.repo is not None and self.head.repo.id == self.base.repo.id
-
-
-class _GithubSignature(ForgeDocument):
-    name: OneLineOrEmpty = ""
-    email: OneLineOrEmpty = ""
-
-
-class _GithubGitCommit(ForgeDocument):
-    message: WordingOrEmpty = ""
-    author: _GithubSignature | None = None
-
-    @property
-    def subject(self) -> str:
-        return self.message.partition("\n")[0][:500]
-
-    @property
-    def written_by(self) -> str:
-        return f"{self.author.name} <{self.author.email}>" if self.author else ""
-
-
-class _GithubCommit(ForgeDocument):
-    sha: CommitId
-    commit: _GithubGitCommit
-    author: _GithubUser | None = None
-
-
-class _GithubApp(ForgeDocument):
-    slug: OneLineOrEmpty = ""
-
-
-class _GithubOutput(ForgeDocument):
-    title: OneLineOrEmpty = ""
-    summary: WordingOrEmpty = ""
-    text: WordingOrEmpty = ""
-    annotations_count: Annotated[int, Field(ge=0)] = 0
-
-    @property
-    def words(self) -> str:
-        return cleaned("\n".join(filter(None, (self.title, self.summary, self.text))))
-
-
-class _GithubRun(ForgeDocument):
-    id: Number
-    name: OneLine
-    status: _Word
-    conclusion: _Word | None = None
-    html_url: Link = ""
-    details_url: Link = ""
-    app: _GithubApp | None = None
-    output: _GithubOutput = _GithubOutput()
-
-
-class _GithubStatus(ForgeDocument):
-    id: Number
-    context: OneLine
-    state: _Word
-    description: OneLineOrEmpty = ""
-    target_url: Link = ""
-
-
-class _GithubAnnotation(ForgeDocument):
-    path: OneLine
-    start_line: Annotated[int, Field(ge=0)]
-    message: WordingOrEmpty = ""
-
-
-class _GithubIssueComment(ForgeDocument):
-    id: Number
-    body: WordingOrEmpty = ""
-    user: _GithubUser | None
-    created_at: Moment
-    updated_at: Moment
-    html_url: Link
-
-
-class _GithubReviewComment(_GithubIssueComment):
-    path: InnerPath
-    line: LineNumber | None = None
-    original_line: LineNumber | None = None
-    start_line: LineNumber | None = None
-    original_start_line: LineNumber | None = None
-    side: Literal["LEFT", "RIGHT"] | None = None
-    original_commit_id: CommitId
-    in_reply_to_id: Number | None = None
-
-
-class _GithubReview(ForgeDocument):
-    id: Number
-    body: WordingOrEmpty = ""
-    user: _GithubUser | None
-    state: _Word
-    html_url: Link
-    commit_id: CommitId | None = None
-    submitted_at: Moment | None = None
-
-    @property
-    def counts(self) -> bool:
-        """Whether it is sent, and says something."""
-        return self.state != "PENDING" and bool(self.body.strip())
-
-
-class _GithubPermission(ForgeDocument):
-    permission: _Word
-    role_name: OneLineOrEmpty = ""
-    user: _GithubUser | None = None
-
-
-class _GithubMembership(ForgeDocument):
-    state: _Word
-
-
-class _GithubLinked(ForgeDocument):
-    """That an issue is a pull request."""
-
-
-class _GithubIssue(ForgeDocument):
-    number: Number
-    html_url: Link
-    state: _State
-    title: OneLine
-    body: WordingOrEmpty = ""
-    user: _GithubUser | None
-    closed_by: _GithubUser | None = None
-    pull_request: _GithubLinked | None = None
-    updated_at: Moment

@@ -286,7 +286,9 @@ class ForgeHttp:
         detail = self._token.masked(_shown(str(error) or type(error).__name__))
         return ForgeAway(Sentence("forge_unreachable", host=self._host, detail=detail))
 
-    def _nonsense(self, code: str, **params: object) -> ForgeNonsense:
+    def _nonsense(self, code: str, *, other: str = "") -> ForgeNonsense:
+        """`other` is what the forge has sent: it may have the token in it."""
+        params = {"other": self._token.masked(other)} if other else {}
         return ForgeNonsense(Sentence(code, host=self._host, **params))
 
 

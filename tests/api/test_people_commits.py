@@ -9,10 +9,12 @@ import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
+from tests.api.orchestrating import orchestration, rested, run
 from tests.api.seen import page, review
 from tests.api.server import Json, delivery, ended, events, inside, only, reached, session, start
 from tests.api.test_baseline import repository
 from tests.api.test_revisions import git, revise
+from tests.kit.replies import plan, subtask, verdicts
 
 ANN = ("-c", "user.name=Ann", "-c", "user.email=ann@localhost", "-c", "commit.gpgsign=false")
 ASKS: dict[str, Any] = {"permission": {"title": "make"}}
@@ -227,3 +229,47 @@ def test_the_page_shows_the_result_with_what_people_committed(client: TestClient
     html = page(client, f"/sessions/{it['id']}?tab=changes")
     assert "anns words" in html and "hers" in html
     assert "<code>one" not in html, "what she has replaced is not in the result"
+
+
+def run_at_work(client: TestClient, folder: Path, tmp_path: Path, **files: str) -> tuple[Json, str]:
+    """Ann commits while an agent of a run is at work on her request. The validation fails where both files say no."""
+    check = "sh -c '! grep -q no b.txt || ! grep -q no a.txt'"
+    work = [{"text": "Done.", "files": {"b.txt": "one\n"}}, {"text": "Done.", "files": {"b.txt": "no\n"}} | ASKS]
+    work.append({"text": "Done.", "files": {"b.txt": "yes\n"}})
+    replies = {"planner": [plan(subtask("Backend", 3, 3))], "Backend": work}
+    replies |= {"judge": [verdicts(Backend=True, all_done=True)] * 4}
+    it = run(client, orchestration(replies, workspace=str(folder), validationCommands=[check]))
+    assert it["status"] == "done", it
+    reached(client, it["id"], "session.result_published")
+    revise(client, it, {"text": "Go on."})
+    asked(client, it)
+    hers = commits(folder, session(client, it["id"])["result"]["branch"], tmp_path, **files)
+    allow(client, it)
+    reached(client, it["id"], "session.result_published", count=2)
+    return rested(client, it["id"]), hers
+
+
+def test_a_run_validates_what_was_merged_before_it_is_published(
+    client: TestClient, folder: Path, tmp_path: Path
+) -> None:
+    after, hers = run_at_work(client, folder, tmp_path, a_txt="yes\n")
+    branch = after["result"]["branch"]
+    assert after["status"] == "done" and contains(folder, branch, hers)
+    assert (git(folder, "show", f"{branch}:a.txt"), git(folder, "show", f"{branch}:b.txt")) == ("yes", "no")
+    [event] = only(events(client, after["id"]), "session.commits_taken")
+    assert (event["commits"], event["by"], len(event["validated"])) == ([hers], "Ann", 1)
+
+
+def test_a_run_publishes_nothing_over_commits_with_which_it_fails(
+    client: TestClient, folder: Path, tmp_path: Path
+) -> None:
+    after, hers = run_at_work(client, folder, tmp_path, a_txt="no\n")
+    branch = f"hansard/{after['id']}"
+    assert git(folder, "rev-parse", branch) == hers
+    assert "Ann" in after["result"]["branchProblem"] and "validation fails" in after["result"]["branchProblem"]
+    assert only(events(client, after["id"]), "session.commits_taken") == []
+    revise(client, after, {"text": "Make both fit."})
+    reached(client, after["id"], "session.result_published", count=3)
+    last = rested(client, after["id"])
+    assert last["status"] == "done" and contains(folder, branch, hers)
+    assert (git(folder, "show", f"{branch}:a.txt"), git(folder, "show", f"{branch}:b.txt")) == ("no", "yes")

@@ -1,155 +1,66 @@
 """kill -9 at each event, and between each request to the forge and its record: the same end, and nothing twice."""
 
-import os
 import re
-import signal
-import sqlite3
 import subprocess
-import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final, Literal
-from uuid import uuid4
 
-import httpx2 as httpx
 import pytest
 
-from tests.api.server import PATIENCE, Json, Server, delivery, events, session, until
+from tests.api.mortal import Mortal
+from tests.api.server import Json, Server, delivery, events, session
 from tests.api.test_pull_request_lives import SECRET, lives, script
 from tests.api.test_pull_requests import Life
 from tests.kit.forge import TOKEN, FakeForge, Kind
 from tests.kit.replies import review
 
 FAST: dict[str, Any] = {"poll_seconds": 0.1, "quiet_seconds": 0}
-MOST_TRIES: Final = 200
-LOOK: Final = 0.002
-"""Seconds between two looks at the log."""
 HEX: Final = re.compile(r"\b[0-9a-f]{10}\b")
 Moment = Literal["before", "after"]
 
 
-class Mortal:
+class MortalAtForge(Mortal):
     """A server that is killed at chosen requests to the forge, and started again."""
 
     def __init__(self, folder: Path, forge: FakeForge) -> None:
         self.forge, self.folder = forge, folder
         settings = folder / "forge.toml"
         settings.write_text(forge.settings(**FAST, secret="env:HOOK_SECRET"), encoding="utf-8")
-        self.server = Server(folder, trust="all", sandbox="off", forge=settings, poll_seconds=0.05)
-        self.deaths = 0
+        super().__init__(Server(folder, trust="all", sandbox="off", forge=settings, poll_seconds=0.05))
         self._wanted: set[int] = set()
         self._always = False
-        self._number = 0
-        self._dead, self._over, self._dying = threading.Event(), threading.Event(), threading.Lock()
+        self.moments = 0
         forge.watch = self._seen
 
     def dies_at(self, *numbers: int) -> None:
         """Be killed at these moments: each change that is sent has one before and one after it is carried out."""
         self._wanted = {*numbers}
 
-    def _seen(self, method: str, path: str, moment: Moment) -> None:
+    def _seen(self, method: str, path: str, _: Moment) -> None:
         if method == "GET" or path.endswith("git-upload-pack"):
             return
-        self._number += 1
-        if self._number in self._wanted or (self._always and self._number % 2):
-            self._dies()
-
-    def _dies(self) -> None:
-        with self._dying, suppress(AssertionError, ProcessLookupError):
-            pid = self.server.pid
-            if not self._dead.is_set():
-                self._dead.set()
-                os.kill(pid, signal.SIGKILL)
-                self.deaths += 1
+        self.moments += 1
+        if self.moments in self._wanted or (self._always and self.moments % 2):
+            self.dies()
 
     @contextmanager
     def dies_at_each_event(self) -> Iterator[None]:
-        """Be killed after each event that is recorded, before each change that is sent, and after it, when it is sent
-        again."""
-        watch = threading.Thread(target=self._looks)
+        """Also before each change that is sent, and after it, when it is sent again."""
         self._always = True
-        watch.start()
-        try:
+        with super().dies_at_each_event():
             yield
-        finally:
-            self._always = False
-            self._over.set()
-            watch.join()
-
-    def _looks(self) -> None:
-        seen = 0
-        with closing(sqlite3.connect(self.server.database)) as log:
-            seen = _newest(log)
-            while not self._over.wait(LOOK):
-                newest = _newest(log)
-                if newest > seen and not self._dead.is_set():
-                    seen = newest
-                    self._dies()
-
-    @property
-    def moments(self) -> int:
-        return self._number
-
-    @contextmanager
-    def client(self) -> Iterator[httpx.Client]:
-        """What it does not answer because it was killed is asked again under the same key."""
-        with Patient(self) as client:
-            yield client
-
-    def reborn(self) -> None:
-        while self._dead.is_set():
-            self.server.kill()
-            self._dead.clear()
-            try:
-                self.server.start()
-            except AssertionError:  # killed again before it was ready
-                if not self._dead.is_set():
-                    raise
-
-    def until(self, holds: Any, what: str) -> Any:
-        """Wait for it, over as many lives as it takes."""
-
-        def seen() -> Any:
-            self.reborn()
-            try:
-                return holds()
-            except (httpx.TransportError, KeyError, TypeError):
-                return None
-
-        return until(seen, what=what, seconds=90)
-
-
-class Patient(httpx.Client):
-    """A client of a server that is killed."""
-
-    def __init__(self, mortal: Mortal) -> None:
-        super().__init__(base_url=mortal.server.url, timeout=PATIENCE)
-        self._mortal = mortal
-
-    def request(self, method: str, url: Any, **more: Any) -> httpx.Response:
-        key = {"Idempotency-Key": str(uuid4())} if method == "POST" else {}
-        more["headers"] = key | dict(more.get("headers") or {})
-        for _ in range(MOST_TRIES):
-            self._mortal.reborn()
-            with suppress(httpx.TransportError):
-                return super().request(method, url, **more)
-            time.sleep(LOOK)
-        raise AssertionError(f"{method} {url}: never answered")
-
-
-def _newest(log: sqlite3.Connection) -> int:
-    return int(log.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()[0])
+        self._always = False
 
 
 @contextmanager
-def living(tmp_path: Path, kind: Kind, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mortal]:
+def living(tmp_path: Path, kind: Kind, monkeypatch: pytest.MonkeyPatch) -> Iterator[MortalAtForge]:
     monkeypatch.setenv("FORGE_TOKEN", TOKEN)
     monkeypatch.setenv("HOOK_SECRET", SECRET)
     with FakeForge(tmp_path, kind) as forge:
-        mortal = Mortal(tmp_path, forge)
+        mortal = MortalAtForge(tmp_path, forge)
         try:
             mortal.server.start()
             yield mortal
@@ -162,7 +73,7 @@ def wrote(text: str) -> Json:
     return {"text": "Done.", "files": {"shop.py": text}}
 
 
-def life(mortal: Mortal) -> str:
+def life(mortal: MortalAtForge) -> str:
     """A pull request whose check fails once, that gets a comment, and is merged. Returns the session."""
     forge, client = mortal.forge, mortal.server.client
     checkout = mortal.folder / "shop"
@@ -197,7 +108,7 @@ def life(mortal: Mortal) -> str:
     return str(session)
 
 
-def nothing_twice(mortal: Mortal, session: str) -> None:
+def nothing_twice(mortal: MortalAtForge, session: str) -> None:
     forge, events = mortal.forge, mortal.server.client.get(f"/api/sessions/{session}/events?limit=500").json()["items"]
     assert len(forge.pulls) == 1
     assert max(Counter(commit for _, commit in forge.pushes).values()) == 1
@@ -241,7 +152,7 @@ TEN: Final = [(seed, ("github", "gitlab")[seed % 2]) for seed in range(1_763, 1_
 """All endings, and nearly all steps."""
 
 
-def told(seed: int, mortal: Mortal, *, killed: bool) -> Json:
+def told(seed: int, mortal: MortalAtForge, *, killed: bool) -> Json:
     """How a life ends, without ids and times."""
     with mortal.client() as client:
         life = Life(client, mortal.forge, mortal.folder / "shop")

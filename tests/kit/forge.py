@@ -178,6 +178,8 @@ class FakeForge:
         self.robot = "robo[bot]" if kind == "github" else "robo_bot"
         self.account = self.people["ann"]
         self.token = TOKEN
+        self.others: dict[str, str] = {}
+        """Whose further tokens are."""
         self.pulls: dict[int, Pull] = {}
         self.issues: dict[int, Thread] = {}
         self.checks: list[Check] = []
@@ -483,6 +485,11 @@ class FakeForge:
         notes = [note for thread in threads for note in thread.notes]
         return [note for note in notes if note.by == self.account and marker in note.body]
 
+    def account_of(self, authorization: str) -> Person | None:
+        """Whose token it is."""
+        named = {self.token: self.account.name, **self.others}.get(authorization.removeprefix("Bearer "))
+        return self.people[named] if named is not None else None
+
     def send_hook(self, url: str, secret: str, event: str = "pull_request", body: bytes = b"{}") -> int:
         """Deliver a webhook as the forge signs it. Returns the status of the answer."""
         headers = {"Content-Type": "application/json"}
@@ -595,7 +602,8 @@ def _handler(forge: FakeForge) -> type[BaseHTTPRequestHandler]:
             answer_of: Callable[..., tuple[Answer, str]],
         ) -> tuple[int, bytes, dict[str, str]]:
             json_type = {"Content-Type": "application/json; charset=utf-8"}
-            if headers.get("authorization") != f"Bearer {forge.token}":
+            account = forge.account_of(headers.get("authorization", ""))
+            if account is None:
                 forge.calls.append(Call(method, path, query, body, headers))
                 return 401, json.dumps({"message": "Bad credentials"}).encode(), json_type
             if forge.limit is not None:
@@ -603,11 +611,14 @@ def _handler(forge: FakeForge) -> type[BaseHTTPRequestHandler]:
                     return self._limited()
                 forge.limit -= 1
             forge.follow()
+            ours, forge.account = forge.account, account
             try:
                 answer, template = answer_of(forge, method, path, query, body)
             except NotThere as error:
                 forge.calls.append(Call(method, path, query, body, headers, error.template))
                 return 404, json.dumps({"message": "Not Found"}).encode(), json_type
+            finally:
+                forge.account = ours
             forge.calls.append(Call(method, path, query, body, headers, template))
             if answer.text is not None:
                 return answer.status, answer.text.encode(), {"Content-Type": "text/plain"}

@@ -197,7 +197,9 @@ def _(request: Request) -> Answer:
             {"message": "Validation Failed", "errors": [{"resource": "PullRequest", "message": message}]}, 422
         )
     draft = bool(body.get("draft"))
-    pull = forge.open(body["head"], body["base"], body["title"], body.get("body", ""), draft=draft)
+    pull = forge.open(
+        body["head"], body["base"], body["title"], body.get("body", ""), by=forge.account.name, draft=draft
+    )
     return Answer(_pull_data(forge, pull), 201)
 
 
@@ -578,7 +580,7 @@ def _(request: Request) -> Answer:
         return Answer({"message": ["Another open merge request already exists for this source branch: !1"]}, 409)
     if forge.head(branch) is None:
         return Answer({"message": {"source_branch": ["does not exist"]}}, 400)
-    pull = forge.open(branch, body["target_branch"], body["title"], body.get("description", ""))
+    pull = forge.open(branch, body["target_branch"], body["title"], body.get("description", ""), by=forge.account.name)
     return Answer(_merge_request(forge, pull), 201)
 
 

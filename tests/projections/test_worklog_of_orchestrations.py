@@ -8,11 +8,17 @@ import pytest
 from domain.orchestration.commands import ContinueOrchestration, ResetOrchestration
 from domain.orchestration.events import Forced
 from domain.session.children import Decide
+from tests.golden.revised import answered
 from tests.projections.given import written
 from tests.projections.stage import DEBATE, EMPLOYEES, REVIEW, Stage, critique, plan, subtask, verdicts
 
 RUN = "orchestration-1"
 WANTED = {"pass_criteria": "the tests pass", "fail_criteria": "it is slow", "affected_files": ["src/a.py"]}
+
+
+def _folder(path: Path) -> Path:
+    path.mkdir()
+    return path
 
 
 def worklog(stage: Stage, session_id: str = RUN, version: int | None = None) -> str:
@@ -203,3 +209,17 @@ def test_passed_work_that_needs_a_fix_is_marked_in_its_round(tmp_path: Path) -> 
     assert "- Verdict: PASS — about Backend\n- Overturned by a person:\n" in entry
     assert f"- Session: [{child}](/api/sessions/{child}/worklog)\n" in text
     assert "| Backend | backend | Phase 3: 개발 | ⏳ 진행 중 |" in text
+
+
+def test_answers_to_comments_are_words_and_no_json(tmp_path: Path) -> None:
+    """They are with the comments; JSON that answers none stays where it is."""
+    stage = Stage(tmp_path)
+    answered(stage)
+    for session in stage.sessions():
+        text = worklog(stage, session.id)
+        assert '"comments"' not in text and "```" not in text
+    run = worklog(stage, "orchestration-answers")
+    assert "- Answered (orchestration-answers.t6): Because.\n" in run
+    assert run.count("- Result: Built.\n") == 2 and "- Result: Done.\n" in run
+    other = Stage(_folder(tmp_path / "other")).orchestrates().answers(RUN, plan())
+    assert '{"comments": [1]}' in worklog(other.answers(RUN, 'See {"comments": [1]}.'))
