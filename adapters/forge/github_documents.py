@@ -1,4 +1,4 @@
-"""What GitHub sends, as far as it is needed (github/rest-api-description)."""
+"""Documents of GitHub, as far as they are needed (github/rest-api-description)."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""What GitLab sends, as far as it is needed (docs.gitlab.com/api)."""
+"""Documents of GitLab, as far as they are needed (docs.gitlab.com/api)."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""What both forges' REST APIs have in common: answers become documents, checks get the ends of their logs, and the
+"""The common part of both forges' REST APIs: answers become documents, checks get the ends of their logs, and the
 words of our own account are told apart by their markers."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence

@@ -234,7 +234,7 @@ def _extended(log: Worklog, recorded: Recorded, event: BudgetExtended) -> Iterat
 
 
 def _cancelled(recorded: Recorded, event: SessionFinished) -> Iterator[Row]:
-    """Why a person cancelled it; nothing if they gave no reason."""
+    """A person's reason to cancel it; nothing if they gave none."""
     if event.cancelled_because.strip():
         yield "log", "\n\n".join([f"### {mark('cancelled')}", *reason(recorded, event.cancelled_because)])
 

@@ -235,7 +235,7 @@ def status(word: str) -> str:
 
 
 def spoken(reply: Text) -> Iterator[str]:
-    """What an agent has said. Its answers to comments are with the comments, in words."""
+    """The words of an agent. Its answers to comments are with the comments."""
     words = without_answers(reply.head)
     if words.strip():
         yield point(mark("result"), words)
