@@ -28,6 +28,7 @@ async def revise(
     minutes: int | None = None,
     rounds: int | None = None,
     wait: bool = False,
+    quiet: Annotated[bool, Parameter(negative=())] = False,
     idempotency_key: Key = None,
     if_version: Version = None,
     json: AsJson = False,
@@ -52,6 +53,8 @@ async def revise(
         Additional rounds of an orchestration [default: as many as at its start where it has finished].
     wait
         Wait until it finishes, like `hansard run`; without a server, run it in this process.
+    quiet
+        Show only which phase or round it is in.
     """
     amounts: Fields = {"addIterations": iterations, "addMinutes": minutes, "addRounds": rounds}
     async with connected(where, "work" if wait else "all", team=team) as api:
@@ -70,7 +73,15 @@ async def revise(
                 say(sentence("Your words are kept in {file}.", file=save_words(remarks)))
             raise
         done = sentence("Requested changes to session {session_id}.", session_id=posted.session_id)
-        return await follow_posted(api, posted, done, wait=wait, json=json)
+        if not wait and await _is_queued(api, session_id):
+            done += f" {sentence('The next turn that writes takes it up.')}"
+        return await follow_posted(api, posted, done, wait=wait, json=json, shown="phases" if quiet else "events")
+
+
+async def _is_queued(api: Api, session_id: str) -> bool:
+    """Whether agents are at work on something else first."""
+    revisions = (await api.session(session_id))["session"].get("revisions") or ()
+    return any(each["status"] == "queued" for each in revisions)
 
 
 def _text(message: str | None) -> str | None:

@@ -11,6 +11,7 @@ from api.cli.client import Api, connected, path_of, resolve, resolve_to_change
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Fields, Id, Key, TeamFile, Version, Where, micros
+from api.cli.progress import Shown
 from api.cli.start import AsEnd, say_who_goes_on
 from api.cli.terminal import put_json, say
 from api.cli.watch import follow_to_end
@@ -150,14 +151,16 @@ async def post_action(
     return Posted(session_id, before, answer)
 
 
-async def follow_posted(api: Api, posted: Posted, done: str, *, wait: bool, json: bool) -> int:
+async def follow_posted(
+    api: Api, posted: Posted, done: str, *, wait: bool, json: bool, shown: Shown = "events"
+) -> int:
     """Follow the session to its end if `wait`; else only say what was done."""
     if not wait:
         code = _answered(posted.answer, done, json=json)
         await say_wait(api, (await api.session(posted.session_id))["session"])
         return code
     await say_who_goes_on(api, posted.session_id)
-    return await follow_to_end(api, posted.session_id, after=posted.before, json=json)
+    return await follow_to_end(api, posted.session_id, after=posted.before, json=json, shown=shown)
 
 
 def _answered(answer: "Receipt", done: str, *, json: bool) -> int:

@@ -1,6 +1,7 @@
 """What could go on for ever at a forge starts nothing, or comes to an end: a review bot that answers every push, a
 check that never ends, and several Hansards on one repository."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from tests.api.server import inside, until
+from tests.api.server import inside, session, until
 from tests.api.test_pull_requests import FAST, Life, wrote
 from tests.kit.forge import TOKEN, FakeForge, Kind
 
@@ -107,3 +108,35 @@ def test_two_hansards_keep_to_their_own_pull_requests(forge: FakeForge, tmp_path
         assert (len(forge.pushes), forge.overwritten) == (3, [])
         forge.merge(2)
         second.reaches("forge.merged")
+
+
+def quiet(lives: list[Life]) -> bool:
+    """Nobody is at work, and nothing new is recorded over many looks."""
+    before = [life.topics for life in lives]
+    looks(lives[0], 6 * LOOKS)
+    at_work = [session(life.client, life.id)["outstandingTurns"] for life in lives]
+    return not any(at_work) and [life.topics for life in lives] == before
+
+
+@pytest.mark.nightly
+def test_a_copy_that_follows_the_same_pull_request_comes_to_an_end(forge: FakeForge, tmp_path: Path) -> None:
+    """A restored backup beside the original, with the token of somebody else: each takes the other's account for a
+    person's."""
+    limits: Any = {"max_revisions": 2, "allow": ["tess"]}
+    with hansard(forge, tmp_path / "one", **limits) as client:
+        life = Life(client, forge, tmp_path / "shop")
+        life.delivers(*(wrote(f"{number}\n") for number in range(9))).pulls()
+    shutil.copytree(tmp_path / "one", tmp_path / "two", symlinks=True)
+    with ExitStack() as both:
+        lives = []
+        for name, token in (("one", "env:FORGE_TOKEN"), ("two", "env:OTHER_TOKEN")):
+            other = Life.__new__(Life)
+            client = both.enter_context(hansard(forge, tmp_path / name, token=token, **limits))
+            other.client, other.forge, other.folder, other.id = client, forge, life.folder, life.id
+            lives.append(other)
+        forge.comment(1, "tess", "Why not a set?")
+        for life in lives:
+            life.reaches("forge.review_commented")
+        until(lambda: quiet(lives), what="the end")
+        assert all(each.view["revisions"] <= 2 for each in lives)
+        assert forge.overwritten == [] and len(forge.pushes) <= 1 + 2 * 2 * 2

@@ -155,3 +155,22 @@ def test_a_request_comes_through_stdin(
         assert hansard("revise", "latest", "-m", "-").code == 0
     [event] = [each for each in hansard("events", "latest", "--json").out.splitlines() if "revision_requested" in each]
     assert "From a pipe." in event
+
+
+def test_what_happens_next_is_said_and_true(hansard: Hansard, here: Path, delivered: str) -> None:
+    """Without a server it is run by `resume`; a request while the work goes on is taken up after it."""
+    first = hansard("revise", "latest", "-m", "Again.")
+    assert "Requested changes" in first.err and "Waits for" in first.err and "hansard resume" in first.err
+    assert "takes it up" not in first.err
+    second = hansard("revise", "latest", "-m", "And this.")
+    assert "The next turn that writes takes it up." in second.err
+    assert hansard("resume", "latest").code == 0
+    assert len(revisions(hansard)) == 2
+    assert '"queued"' not in hansard("show", "latest", "--json").out
+
+
+def test_quiet_shows_phases_only(hansard: Hansard, here: Path, delivered: str) -> None:
+    said = hansard("revise", "latest", "-m", "Again.", "--wait", "--quiet")
+    assert said.code == 0, said.err
+    assert "answered in" not in said.err and "implementation" in said.err.lower()
+    assert "answered in" in hansard("revise", "latest", "-m", "Once more.", "--wait").err
