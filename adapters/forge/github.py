@@ -101,8 +101,8 @@ class GithubForge(RestForge):
 
     async def find(self, branch: str) -> PullRequest | None:
         query = {"head": f"{self._repository.owner}:{branch}", "state": "all", "sort": "created", "direction": "desc"}
-        found, _ = await self._list(GithubPull, f"{self._path}/pulls", query, most=1)
-        ours = [pull for pull in found if pull.head.ref == branch and pull.same_repository]
+        pulls, _ = await self._list(GithubPull, f"{self._path}/pulls", query, most=1)
+        ours = [pull for pull in pulls if pull.head.ref == branch and pull.same_repository]
         best = next((pull for pull in ours if pull.state == "open"), ours[0] if ours else None)
         return await self._pull_request(best) if best else None
 

@@ -81,15 +81,15 @@ class GitlabForge(RestForge):
         return RepositoryFacts(data.default_branch, may_push, data.archived, data.web_url)
 
     async def branch_head(self, branch: str) -> str | None:
-        found = await self._get_if_there(GitlabBranch, f"{self._path}/repository/branches{path_of(branch)}")
-        return found.commit.id if found is not None else None
+        tip = await self._get_if_there(GitlabBranch, f"{self._path}/repository/branches{path_of(branch)}")
+        return tip.commit.id if tip is not None else None
 
     # -- merge requests ------------------------------------------------------------------------------------------------
 
     async def find(self, branch: str) -> PullRequest | None:
         query = {"source_branch": branch, "state": "all", "order_by": "created_at", "sort": "desc"}
-        found, _ = await self._list(GitlabMergeRequest, f"{self._path}/merge_requests", query, most=1)
-        ours = [each for each in found if each.source_branch == branch and each.same_repository]
+        requests, _ = await self._list(GitlabMergeRequest, f"{self._path}/merge_requests", query, most=1)
+        ours = [each for each in requests if each.source_branch == branch and each.same_repository]
         best = next((each for each in ours if each.state == "opened"), ours[0] if ours else None)
         return await self._pull_request(best) if best else None
 
@@ -169,16 +169,16 @@ class GitlabForge(RestForge):
     async def _pipelines(self, head: str, number: int | None) -> tuple[list[GitlabPipeline], bool]:
         """The newest pipeline of each source for the commit. A merge request has those of its merged result, too."""
         query = {"sha": head, "order_by": "id", "sort": "desc"}
-        listed = await self._list(GitlabPipeline, f"{self._path}/pipelines", query)
-        found = [*listed.items]
+        pages = await self._list(GitlabPipeline, f"{self._path}/pipelines", query)
+        pipelines = [*pages.items]
         if number is not None:
             request = await self._merge_request(number)
             if request.head_pipeline is not None and request.sha == head:
-                found.append(request.head_pipeline)
+                pipelines.append(request.head_pipeline)
         newest_of = dict[str, GitlabPipeline]()
-        for each in sorted(found, key=lambda one: one.id):
+        for each in sorted(pipelines, key=lambda one: one.id):
             newest_of[each.source] = each
-        return sorted(newest_of.values(), key=lambda one: -one.id), listed.complete
+        return sorted(newest_of.values(), key=lambda one: -one.id), pages.complete
 
     async def _pipeline_check(self, pipeline: GitlabPipeline) -> ForgeCheck:
         """The pipeline itself, where none of its jobs tells how it stands: such as one whose settings are wrong."""
@@ -197,14 +197,14 @@ class GitlabForge(RestForge):
     # -- comments ------------------------------------------------------------------------------------------------------
 
     async def comments(self, number: int, *, since: int | None = None) -> ForgeComments:
-        found = await self._list(GitlabDiscussion, f"{self._path}/merge_requests/{number}/discussions")
+        discussions = await self._list(GitlabDiscussion, f"{self._path}/merge_requests/{number}/discussions")
         made = [
             await self._comment(number, discussion.id, note)
-            for discussion in found.items
+            for discussion in discussions.items
             for note in discussion.notes
             if not note.system and (since is None or note.updated_at >= since)
         ]
-        return comments_since(made, since, complete=found.complete)
+        return comments_since(made, since, complete=discussions.complete)
 
     async def _comment(self, number: int, thread: str, note: GitlabNote) -> ForgeComment:
         author, place = await self._person(note.author), note.position

@@ -28,7 +28,7 @@ _MOST_LOGS: Final = 5
 _FORBIDDEN: Final = 403
 
 
-class Listed(NamedTuple, Generic[G]):
+class ForgeList(NamedTuple, Generic[G]):
     """The items of a list. `complete` is False where there were more than could be read."""
 
     items: tuple[G, ...]
@@ -89,9 +89,9 @@ class RestForge:
         *,
         key: str = "",
         most: int = MOST_PAGES,
-    ) -> Listed[G]:
+    ) -> ForgeList[G]:
         pages = await self._http.read_pages(path, query, key=key, most=most)
-        return Listed(parsed_items(model, pages.items, self._repository.host), pages.complete)
+        return ForgeList(parsed_items(model, pages.items, self._repository.host), pages.complete)
 
     async def _send(self, model: type[G], method: str, path: str, body: Mapping[str, object]) -> G:
         return parsed_answer(model, await self._http.write(method, path, body), self._repository.host)

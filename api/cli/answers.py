@@ -528,6 +528,7 @@ class PullRequestView(TypedDict):
     head: str | None
     checks: PullRequestChecks | None
     comments: list[PullRequestComment]
+    revisions: int
     rest: str | None
     detail: str | None
     waiting: list[str]
@@ -639,6 +640,12 @@ class ReviewedView(TypedDict):
     of: int
 
 
+class RevisionView(TypedDict):
+    by: str
+    at: str
+    status: str
+
+
 class RoundView(TypedDict):
     round: int
     role: str
@@ -678,6 +685,7 @@ class Session(TypedDict):
     lastError: str | None
     scripted: NotRequired[bool | None]
     permissionRequests: NotRequired[list[PermissionRequestView] | None]
+    revisions: NotRequired[list[RevisionView] | None]
     owner: str | None
     repository: str | None
     forkedAt: int | None
@@ -817,6 +825,7 @@ class TeamMemberSettings(TypedDict):
     argv: list[str]
     home: str | None
     network: str | list[str] | None
+    services: bool
 
 
 class TriageView(TypedDict):
@@ -829,6 +838,14 @@ class Tried(TypedDict):
     profile: Profile
 
 
+class TrustedService(TypedDict):
+    name: str
+    command: str
+    ready: str | None
+    env: dict[str, str]
+    seconds: float
+
+
 class TrustedSettings(TypedDict):
     workspace: str
     digest: str | None
@@ -836,6 +853,8 @@ class TrustedSettings(TypedDict):
     env: dict[str, str]
     network: str | list[str]
     setupNetwork: str | list[str]
+    services: list[TrustedService]
+    ports: list[str]
     filters: bool
     cleanRoom: bool
     copy: list[str]

@@ -79,8 +79,8 @@ async def revise(
 
 
 async def _is_queued(api: Api, session_id: str) -> bool:
-    """Whether agents are at work on something else first."""
-    revisions = (await api.session(session_id))["session"].get("revisions") or ()
+    """Return whether agents are at work on something else first."""
+    revisions = (await api.session(session_id))["session"].get("revisions") or []
     return any(each["status"] == "queued" for each in revisions)
 
 

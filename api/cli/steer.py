@@ -151,9 +151,7 @@ async def post_action(
     return Posted(session_id, before, answer)
 
 
-async def follow_posted(
-    api: Api, posted: Posted, done: str, *, wait: bool, json: bool, shown: Shown = "events"
-) -> int:
+async def follow_posted(api: Api, posted: Posted, done: str, *, wait: bool, json: bool, shown: Shown = "events") -> int:
     """Follow the session to its end if `wait`; else only say what was done."""
     if not wait:
         code = _answered(posted.answer, done, json=json)
