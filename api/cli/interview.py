@@ -19,7 +19,7 @@ LABELS: Final = {
     "apply_fix": "Apply fix",
     "skip": "Skip",
     "revise": "Revise plan",
-    "accept": "Accept as-is",
+    "accept": "Accept as is",
     "allow": "Allow",
     "deny": "Deny",
     "remember": "Allow for the whole session",

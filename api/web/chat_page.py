@@ -38,6 +38,8 @@ from projections.views.conversations import ConversationView
 
 LISTED: Final = 100
 """Conversations in the list."""
+NAME: Final = 48
+"""How many characters of its first message name a conversation that its sender did not name."""
 LONG: Final = 8_000
 """How many characters of a message are shown."""
 
@@ -103,11 +105,21 @@ async def say_something(request: Request) -> Response:
         name, sentence = (unknown[0], "unknown_field") if unknown else ("key", "form_key_unknown")
         raise of_field(name, Sentence(sentence), status=400)
     origin = request.path_params.get("origin") or form.get("origin", "").strip()
+    origin = origin or _new_name(form.get("prompt", ""), form["key"])
     outcome = await _carried_out(request, form, origin)
     sent = _outcome_of(language_of(request), outcome, form)
     if sent is not None:
         return await shown(request, sent)
     return RedirectResponse(linker(explicit(request))("chat", origin), 303)
+
+
+def _new_name(prompt: str, key: str) -> str:
+    """The beginning of the message, and a mark of the form: sent twice it is one conversation, and no other has its
+    name. "" of a message without words."""
+    line = " ".join(prompt.replace("/", " ").split())
+    if not line:
+        return ""
+    return f"{line if len(line) <= NAME else f'{line[: NAME - 1].rstrip()}…'} · {key[:4]}"
 
 
 def _thread(db: Database, inside: System, origin: str, language: Language) -> dict[str, Any]:

@@ -89,13 +89,14 @@ async def start(request: Request) -> Response:
 
 async def command(request: Request) -> Response:
     """POST /sessions/{id}: a command of its page"""
-    only(request, "at", "lang", "tab")
+    only(request, "at", "lang", "tab", "by")
     sent_command = _command_of(await fields(request), request.path_params["id"])
     sent = await _carried_out(request, sent_command)
     if isinstance(sent, Sent):
         return _told_of(sent) if scripted(request) else await routes.again(request, sent)
     session = sent.answer["sessionId"] if sent_command.name == "fork" else request.path_params["id"]
-    return _to(request, "sessions", session, tab=request.query_params.get("tab"))
+    query = request.query_params
+    return _to(request, "sessions", session, tab=query.get("tab"), by=query.get("by"))
 
 
 async def answer(request: Request) -> Response:
@@ -156,7 +157,7 @@ async def _carried_out(request: Request, command: Asked) -> FormOutcome | Sent:
                 errors[field] = errors.pop(name)
         words = told_of(say, outcome, elsewhere, say("form.marked"))
     key = _next_key(command.key, outcome.status)
-    return Sent(command.name, command.session, command.values, errors, words, outcome.status, key)
+    return Sent(command.name, command.session, command.values, errors, words, outcome.status, key, command.part)
 
 
 async def _knocked(request: Request, command: Asked) -> FormOutcome:

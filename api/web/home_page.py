@@ -1,10 +1,9 @@
 """`/`: what needs attention, what is running, and earlier sessions."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import PurePath
 from typing import Any, Final, get_args
 
 from starlette.requests import Request
@@ -15,21 +14,12 @@ from api.http.problems import of_field
 from api.http.requests import only, system
 from api.node.session_answers import marked_list
 from api.routes.spans import span
-from api.web.inbox_items import item_of
+from api.web.home_rows import RUNNING, is_held, listed_rows, waiting_row
 from api.web.model import (
-    BADGES,
     REASON,
-    answering,
-    approval_for,
-    badge,
-    clock,
-    money,
-    owner,
-    reason_of,
     waits_for_others,
 )
-from api.web.permission_cards import ask_of
-from api.web.plain_text import cut, cut_plain, short_command
+from api.web.plain_text import cut
 from api.web.presets import PRESETS
 from api.web.renderer import language_of, page, render
 from api.web.sent_forms import NOTHING
@@ -40,7 +30,6 @@ from domain.delivery.chart import Status
 from domain.kinds import KINDS
 from domain.session.record import kind_of
 from domain.session.state import Session
-from domain.session.waits import answers
 from domain.values.sentences import Sentence
 from projections.engine.ports import Database
 from projections.record.status import phrase
@@ -66,13 +55,8 @@ async def again(request: Request, starting: tuple[Filled, ...], *, status: int, 
 
 SESSIONS, SECTION, UNFOLDING = 25, 50, 10
 """How many sessions a page of the list shows, how many run above it, and how many wait there."""
-COMMAND = 40
-"""How many characters of a command are shown."""
 STATUSES: Final = tuple(get_args(Status))
 """Statuses that can always be selected; other statuses that sessions have are added."""
-
-RUNNING: Final = ("running", "active", "reviewing", "debating", "synthesizing")
-"""Statuses in which an agent is at work (contract §2)."""
 
 HOLDING: Final = ("permission", "scope")
 """Needs that an agent, or a turn, waits for."""
@@ -126,7 +110,7 @@ def home_page(
     others = tuple(item for item in waiting if waits_for_others(actor, item.approval))
     held = {name for item in first for name in (item.parent, item.session_id) if name}
     running = [item for item in _running(db) if item.id not in held] if sections else []
-    on_hold = [item for item in running if _is_held(item, find)]
+    on_hold = [item for item in running if is_held(item, find)]
     page = overview.page(
         db, **filters, since=since, until=until, limit=SESSIONS, cursor=cursor, index=index, as_seen=True
     )
@@ -136,12 +120,12 @@ def home_page(
     return HomePage(
         needs=sum(counts.values()),
         counts=counts,
-        waiting=tuple(_waiting(db, item, actor, find) for item in waiting if item not in others),
-        others=tuple(_waiting(db, item, actor, find) for item in others),
-        on_hold=_items(db, on_hold, find),
-        running=_items(db, mark(tuple(running[:SECTION])), find),
+        waiting=tuple(waiting_row(db, item, actor, find) for item in waiting if item not in others),
+        others=tuple(waiting_row(db, item, actor, find) for item in others),
+        on_hold=listed_rows(db, on_hold, find),
+        running=listed_rows(db, mark(tuple(running[:SECTION])), find),
         more_running=len(running) > SECTION,
-        listed=_items(db, [item for item in mark(page.items) if item.id not in above], find),
+        listed=listed_rows(db, [item for item in mark(page.items) if item.id not in above], find),
         cursor=page.next_cursor,
         statuses=tuple(dict.fromkeys((*STATUSES, *(word for words in overview.counts(db).values() for word in words)))),
         searching=searching,
@@ -234,82 +218,3 @@ def _running(db: Database) -> list[SessionItem]:
     pages = [overview.page(db, status=status, limit=SECTION + 1).items for status in RUNNING]
     items = [item for page in pages for item in page]
     return sorted(items, key=lambda item: item.created_at, reverse=True)[: SECTION + 1]
-
-
-def _waiting(db: Database, item: WaitingItem, actor: str, find: Callable[[str], Session | None]) -> dict[str, Any]:
-    """The items that wait, with the title of the session that requested the discussion, and what `actor` has chosen."""
-    parent = overview.item(db, item.parent) if item.parent else None
-    ask = ask_of(item, find)
-    unseen = {"verb": ""} if ask and not ask.is_whole else {}
-    return (
-        answering(db, item)
-        | unseen
-        | {
-            "id": item.session_id,
-            "session": item.session_id,
-            "request": item.request_id,
-            "version": item.version,
-            "kind": kind_of(item.session_id),
-            "parent": item.parent,
-            "title": parent.title if parent else item.title,
-            "badge": BADGES.get(item.waits_for, "waiting_for_decision"),
-            "needs": item.waits_for,
-            "mine": (approval_for(actor, item.approval) or {}).get("mine", ""),
-            "stop": item.stop_reason,
-            "choices": answers(item.choices) if item.waits_for == "decision" else (),
-            "ask": ask,
-            "card": item_of(db, item, actor, find),
-            "words": cut_plain(reason_of(db, item), REASON),
-            "since": item.since,
-            "cost": money(item.cost_micros),
-            "owner": owner(item.owner),
-        }
-    )
-
-
-def _is_held(item: SessionItem, find: Callable[[str], Session | None]) -> bool:
-    """Only a fork can be; the list does not know, so each of the few that may be is read."""
-    session = find(item.id) if item.forked_from and item.status in RUNNING else None
-    return session is not None and session.held and not session.ended
-
-
-def _items(
-    db: Database, rows: Sequence[SessionItem], find: Callable[[str], Session | None]
-) -> tuple[dict[str, Any], ...]:
-    facts = overview.facts(db, [row.id for row in rows])
-    return tuple(_item(row, facts.get(row.id), find) for row in rows)
-
-
-def _item(item: SessionItem, facts: overview.Facts | None, find: Callable[[str], Session | None]) -> dict[str, Any]:
-    is_held = _is_held(item, find)
-    return item.wire() | {
-        "cost": money(facts.cost_micros) if facts else "",
-        "lasted": clock(facts.lasted_ms) if facts and item.outcome else "",
-        "paused_until": _paused_until(item),
-        "badge": "held" if is_held else badge(item),
-        "ended": _ended(item),
-        "labels": [cut(label, 64) for label in item.labels[:5]],
-        "by": owner(item.owner),
-        "folder": cut(PurePath(item.repository or "").name, 24),
-    }
-
-
-def _paused_until(item: SessionItem) -> str:
-    """When the first of its turns is tried again, where all of them wait for a provider; else ""."""
-    turns = [turn for turn in item.outstanding_turns if turn.work != "wait"]
-    hours = [turn.waiting_until or "" for turn in turns]
-    return min(hours) if hours and all(hours) else ""
-
-
-def _ended(item: SessionItem) -> dict[str, Any]:
-    """The facts that its outcome is worded from."""
-    it = item.outcome
-    if it is None:
-        return {}
-    return {
-        "why": cut_plain(it.words_sentence or it.words or "", REASON),
-        "by": owner(it.by or ""),
-        "choice": it.choice,
-        "checks": ", ".join(cut(short_command(command), COMMAND) for command in it.checks),
-        "branch": cut(it.branch or "", 120),
-    }

@@ -94,6 +94,8 @@ class Sent:
     key: str = ""
     """The key with which the same form may be sent again: the server may have succeeded without being able to say
     so."""
+    part: str = ""
+    """What of the session it was about, such as a comment."""
 
     def to(self, verb: str, session: str) -> bool:
         """True if it is this form that was sent."""

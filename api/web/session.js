@@ -26,8 +26,8 @@ export function session({ pieces, fill, announce }) {
     return `/sessions/${encodeURIComponent(page.session)}${path}${words ? `?${words}` : ""}`;
   }
 
-  /** The open tab, and the open turn or file in it. */
-  const named = { tab: page.tab === "overview" ? "" : page.tab, turnId: page.turn, file: page.file };
+  /** The open tab, the open turn or file in it, and the order of its findings. */
+  const named = { tab: page.tab === "overview" ? "" : page.tab, turnId: page.turn, file: page.file, by: page.by };
   const looked = Object.fromEntries(Object.entries(named).filter(([, value]) => value));
 
   /** The URL of an event in the open tab. */

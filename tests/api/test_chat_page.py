@@ -51,6 +51,16 @@ def test_the_same_form_sent_twice_is_one_message(client: TestClient) -> None:
     assert len(people) == 1
 
 
+def test_a_conversation_needs_no_name(client: TestClient) -> None:
+    """It is named after its first message, and sent twice it is one."""
+    typed = form(client, "/chat") | {"prompt": "Rename the parser,\nplease", "triage": "direct"}
+    first, second = (client.post("/chat", data=typed, follow_redirects=False) for _ in range(2))
+    assert first.status_code == 303 and first.headers["Location"] == second.headers["Location"]
+    listed = client.get("/api/conversations").json()["items"]
+    names = [item["origin"] for item in listed if item["origin"].startswith("Rename the parser, please · ")]
+    assert len(names) == 1
+
+
 def test_an_unclear_message_is_answered_by_buttons_and_starts_nothing(client: TestClient) -> None:
     run = paused(client, "slow")
     before = client.get("/api/conversations/slow").json()

@@ -160,7 +160,7 @@ def test_enter_or_the_end_of_input_leaves_it_waiting(
         terminal.until(QUESTION)
         terminal.type(typed)
         assert terminal.end() == 6
-    assert "[r] Revise plan   [a] Accept as-is" in terminal.shown
+    assert "[r] Revise plan   [a] Accept as is" in terminal.shown
     (session_id,) = waiting(here)
     assert f"hansard decide {session_id} revise" in terminal.shown
 

@@ -8,6 +8,9 @@ from starlette.testclient import TestClient
 from tests.api.scenes import SCENES, two_iterations, waiting_debate, waiting_review
 from tests.api.seen import page
 from tests.api.server import Json, inside, session
+from tests.api.test_comments_page import form_of
+from tests.api.test_matter import FORGED, reviewed
+from tests.api.test_page_forms import send
 from tests.api.test_session_page import words_of
 
 
@@ -83,3 +86,69 @@ def test_the_tab_shows_row_life_and_advice(client: TestClient) -> None:
     assert "A look by another reviewer would confirm it" in text
     korean = page(client, f"/sessions/{two_iterations(client)}?tab=findings&lang=ko")
     assert "다른 리뷰어가 보면 확실해집니다" in korean
+
+
+def listed(client: TestClient, session_id: str, **query: str) -> str:
+    """The panel of findings."""
+    more = "".join(f"&{name}={value}" for name, value in query.items())
+    html = page(client, f"/sessions/{session_id}?tab=findings{more}")
+    return html.partition('data-part="findings"')[2].partition('data-part="reviews"')[0]
+
+
+@pytest.fixture
+def remarked(client: TestClient) -> str:
+    """A delivery with a finding of its reviewer and a person's comment on a line."""
+    session_id = two_iterations(client, "No rate limit")
+    body = {"text": "Rename this.", "path": "src/login.py", "line": 1}
+    assert client.post(f"/api/sessions/{session_id}/comments", json=body).status_code == 201
+    return session_id
+
+
+def test_the_list_is_ordered_by_file_and_by_round(client: TestClient, remarked: str) -> None:
+    by_file = words_of(listed(client, remarked, by="file"))
+    places = [by_file.index(each) for each in ("src/login.py 1", "Rename this.", "No single file 1", "No rate limit")]
+    assert places == sorted(places)
+    by_round = words_of(listed(client, remarked, by="round"))
+    places = [by_round.index(each) for each in ("Iteration 1 1", "No rate limit", "Iteration 2 1", "Rename this.")]
+    assert places == sorted(places)
+    assert client.get(f"/sessions/{remarked}?tab=findings&by=size").status_code == 422
+
+
+def test_a_comment_is_settled_and_insisted_on_in_the_list(client: TestClient, remarked: str) -> None:
+    html = page(client, f"/sessions/{remarked}?tab=findings&by=round")
+    answer = send(client, form_of(html, "comment", 'name="part" value="c1"'), status="resolved", reason="Fine.")
+    assert answer.status_code == 303 and answer.headers["Location"].endswith("?tab=findings&by=round")
+    html = page(client, f"/sessions/{remarked}?tab=findings")
+    refused = send(client, form_of(html, "comment", 'name="part" value="c1"'), status="open", reason="")
+    assert refused.status_code == 422
+    assert 'id="reason-c1-again"' in refused.text and 'aria-describedby="reason-c1-again-error"' in refused.text
+    send(client, form_of(html, "comment", 'name="part" value="c1"'), status="open", reason="The old name is there.")
+    assert client.get(f"/api/sessions/{remarked}/comments").json()["items"][0]["status"] == "open"
+
+
+def test_a_finding_leads_to_its_change_and_to_the_prompt_of_who_found_it(client: TestClient) -> None:
+    session_id = two_iterations(client, "No rate limit")
+    turns = client.get(f"/api/sessions/{session_id}/turns").json()["items"]
+    found, mended = ([each for each in turns if each["agent"] == who] for who in ("reviewer", "dev"))
+    html = listed(client, session_id)
+    assert f'href="/sessions/{session_id}/turns/{found[0]["turnId"]}"' in html
+    assert f'href="/sessions/{session_id}?tab=changes&amp;turnId={mended[1]["turnId"]}"' in html
+
+
+def test_a_verdict_is_its_list_of_findings_in_turns_with_its_json_folded(client: TestClient) -> None:
+    session_id = two_iterations(client, "No rate limit")
+    turns = client.get(f"/api/sessions/{session_id}/turns").json()["items"]
+    first, second = (each["turnId"] for each in turns if each["agent"] == "reviewer")
+    html = page(client, f"/sessions/{session_id}/turns/{first}")
+    words, folded = html.partition("<h3>Reply</h3>")[2].partition('id="verdict-written"')[::2]
+    assert '<li class="finding' in words and "blockingIssues" not in words and "blockingIssues" in folded
+    assert "It objected to nothing." in page(client, f"/sessions/{session_id}/turns/{second}")
+
+
+def test_the_card_of_a_decision_has_the_same_list(client: TestClient) -> None:
+    parent, child = reviewed(client)
+    for name in (parent, child):
+        card = page(client, f"/sessions/{name}").partition('class="matter')[2].partition('class="deciding"')[0]
+        assert '<li class="finding' in card and FORGED in words_of(card) and "raised R1 reviewer" in words_of(card)
+        assert f'href="/sessions/{child}?at=' in card
+    assert page(client, f"/sessions/{parent}").count('<ul class="points"><li><b class="severity') == 0

@@ -282,7 +282,7 @@ def test_a_row_says_how_it_ended(client: TestClient) -> None:
     client.post(f"/api/sessions/{stopped}/cancel", json={"reason": "wrong repository"})
     html = settled(client, "/", "true passed", "next week", "wrong repository")
     assert "true passed" in row(html, done)
-    assert "Decided: Skip & Continue “next week”" in row(html, review)
+    assert "Decided: Skip & continue “next week”" in row(html, review)
     assert "“wrong repository”" in row(html, stopped)
     korean = page(client, "/?lang=ko")
     assert "true 통과" in korean and "결정: 건너뛰고 계속" in korean

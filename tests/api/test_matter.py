@@ -45,7 +45,7 @@ def test_the_diff_stands_beside_the_decision_of_both_sessions(client: TestClient
     parent, child = reviewed(client)
     for name in (parent, child):
         html = page(client, f"/sessions/{name}")
-        assert 'class="matter has-diff"' in html and "src/login.py" in html.partition('class="matter has-diff"')[2]
+        assert 'class="matter has-diff' in html and "src/login.py" in html.partition('class="matter has-diff')[2]
         assert f'href="/sessions/{parent}?tab=changes"' in html
 
 
@@ -56,7 +56,7 @@ def test_an_expiry_says_when_and_what_happens_then(client: TestClient) -> None:
     until(lambda: name in page(client, "/decisions"), what="the item")
     for path in ("/decisions", "/", f"/sessions/{name}"):
         html = page(client, path)
-        assert f'datetime="{expires}" data-left="in {{time}}"' in html and "then: Skip &amp; Continue" in html, path
+        assert f'datetime="{expires}" data-left="in {{time}}"' in html and "then: Skip &amp; continue" in html, path
 
 
 def test_rows_unfold_once_each(client: TestClient) -> None:

@@ -315,7 +315,7 @@ def test_decision_made_elsewhere_is_reported(client: TestClient, path: str) -> N
     body = {"decision": "apply_fix"}
     assert client.post(f"/api/sessions/{session_id}/decision", json=body).status_code == 200
     seen = refused(send(client, page_form, decision="skip"), 412)
-    assert "Already decided by unauthenticated: Apply Fix." in seen.text
+    assert "Already decided by unauthenticated: Apply fix." in seen.text
     assert [form for form in seen.all("form") if "data-command" in form] == []
     assert session(client, session_id)["decision"]["choice"] == "apply_fix"
 

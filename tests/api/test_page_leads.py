@@ -60,7 +60,7 @@ def test_a_decided_discussion_says_what_was_decided_and_why(client: TestClient) 
     decide(client, name, "apply_fix")
     reached(client, name, "decided")
     head = words_of(panel(client, name, "head"))
-    assert head.startswith("Decided: Apply Fix. “It is worth it.” ") and head.count("It is worth it.") == 1
+    assert head.startswith("Decided: Apply fix. “It is worth it.” ") and head.count("It is worth it.") == 1
 
 
 @pytest.mark.parametrize(

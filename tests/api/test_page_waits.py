@@ -46,6 +46,15 @@ def test_a_wait_for_a_provider_says_why_until_when_and_whether_it_counts(client:
     assert '<span class="turn-state is-waiting">‖ waiting</span>' in panel(client, session_id, "turns")
 
 
+def test_the_hour_of_the_next_attempt_is_the_readers_in_the_list_of_events_too(client: TestClient) -> None:
+    session_id = waiting(client)
+    [turn] = session(client, session_id)["outstandingTurns"]
+    html = page(client, f"/sessions/{session_id}")
+    until_ = turn["waitingUntil"]
+    assert f'<time datetime="{until_}" data-local="clock">{until_[11:19]} UTC</time>' in html
+    assert f'<time datetime="{until_}" data-left="(in {{time}})"></time>' in html
+
+
 def test_the_clock_goes_on_when_the_wait_for_a_provider_is_over(client: TestClient) -> None:
     """The script adds nothing to the time used before `as-of`."""
     html = panel(client, waiting(client), "overview")

@@ -48,7 +48,7 @@ def types(client: httpx.Client, session_id: str) -> list[str]:
 
 
 def test_an_accepted_plan_is_carried_out_as_it_is(client: httpx.Client) -> None:
-    """S2, verification: "Accept as-is". Decided at the parent; both are linked to each other."""
+    """S2, verification: "Accept as is". Decided at the parent; both are linked to each other."""
     session_id = start(client, run(planReview={"enabled": True}))
     debate = child(client, session_id)
     view = session(client, session_id)

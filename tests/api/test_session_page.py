@@ -26,6 +26,7 @@ KINDS = tuple(SCENES)
 PANELS = {
     "delivery": {
         "head",
+        "task",
         "overview",
         "gantt",
         "found",
@@ -40,6 +41,7 @@ PANELS = {
     },
     "orchestration": {
         "head",
+        "task",
         "overview",
         "gantt",
         "next",
@@ -51,8 +53,8 @@ PANELS = {
         "budget",
         "inputs",
     },
-    "review": {"head", "overview", "gantt", "failure", "decision", "discussion", "family", "diagram", "inputs"},
-    "debate": {"head", "overview", "gantt", "failure", "decision", "discussion", "family", "diagram", "inputs"},
+    "review": {"head", "task", "overview", "gantt", "failure", "decision", "discussion", "family", "diagram", "inputs"},
+    "debate": {"head", "task", "overview", "gantt", "failure", "decision", "discussion", "family", "diagram", "inputs"},
 }
 TABS = {"artifacts": "changes", "changes": "changes", "turns": "turns", "worklog": "worklog"}
 """The tabs of panels that are not in the overview."""
@@ -71,6 +73,22 @@ def panel(client: TestClient, session_id: str, name: str, **query: Any) -> str:
 
 def words_of(html: str) -> str:
     return " ".join(Seen(re.sub(r"(</(?:dt|dd|td|th|h3|li|p)>)", r" \1", html)).text.split())
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [
+        ("Add a login page", ""),
+        ("Add a login page\n\nFive tries a minute.", "Five tries a minute."),
+        ("Add a page " * 10, "Add a page " * 10),
+    ],
+)
+def test_the_task_is_at_the_top_once(client: TestClient, asked: str, shown: str) -> None:
+    """What the title says already is not said again."""
+    session_id = start(client, delivery(task=asked))
+    html = at(client, session_id)["panels"]
+    assert words_of(html["task"][1]).removeprefix("Task").strip() == shown.strip()
+    assert asked.splitlines()[-1] not in words_of(html["inputs"][1])
 
 
 # -- one code for live and replay --------------------------------------------------------------------------------------
@@ -126,8 +144,8 @@ def test_a_source_lists_its_forks(client: TestClient) -> None:
 def test_every_choice_explains_its_effect(client: TestClient) -> None:
     alone, parent = waiting_review(client), under_review(client)
     texts = [" ".join(Seen(page(client, f"/sessions/{each}")).text.split()) for each in (alone, parent)]
-    assert "Apply Fix: a delivery can start from the findings · Skip & Continue: nothing is changed" in texts[0]
-    assert "Apply Fix: the work goes back and is done again · Skip & Continue: it continues as it is" in texts[1]
+    assert "Apply fix: a delivery can start from the findings · Skip & continue: nothing is changed" in texts[0]
+    assert "Apply fix: the work goes back and is done again · Skip & continue: it continues as it is" in texts[1]
 
 
 def test_only_changed_panels_are_sent(client: TestClient) -> None:
@@ -226,7 +244,7 @@ def test_decision_is_shown_with_person_and_reason(client: TestClient) -> None:
     body = {"decision": "apply_fix", "rationale": "It is worth it"}
     assert client.post(f"/api/sessions/{session_id}/decision", json=body).status_code == 200
     result = at(client, session_id)
-    assert "Decision: Apply Fix (unauthenticated)" in words_of(result["panels"]["discussion"][1])
+    assert "Decision: Apply fix (unauthenticated)" in words_of(result["panels"]["discussion"][1])
     assert "It is worth it" in result["panels"]["discussion"][1]
     assert result["panels"]["decision"][1] == "" and "data-command" not in result["act"]
 
@@ -246,7 +264,7 @@ def test_children_are_linked_both_ways_and_decided_from_their_parent(client: Tes
     answer = client.post(f"/api/sessions/{child}/decision", json={"decision": "skip"}, headers=bound)
     assert answer.status_code == 200
     reached(client, parent, "success")
-    assert "Skip & Continue" in words_of(panel(client, parent, "family"))
+    assert "Skip & continue" in words_of(panel(client, parent, "family"))
 
 
 def test_verdict_at_the_end_of_a_contribution_is_folded(client: TestClient) -> None:
@@ -299,8 +317,8 @@ def commands(html: str) -> list[str]:
 @pytest.mark.parametrize(
     ("scene", "endpoints", "told"),
     [
-        (waiting_review, ["decision", "cancel"], ["Apply Fix", "Skip & Continue"]),
-        (waiting_debate, ["decision", "cancel"], ["Revise Plan", "Accept as-is"]),
+        (waiting_review, ["decision", "cancel"], ["Apply fix", "Skip & continue"]),
+        (waiting_debate, ["decision", "cancel"], ["Revise plan", "Accept as is"]),
         (at_checkpoint, ["continue", "revise", "reset"], ["Continue", "Request changes", "Reset for good"]),
         (exhausted, ["budget", "revise"], ["Add budget", "no iterations left"]),
         (two_iterations, ["revise"], ["Request changes"]),

@@ -99,7 +99,7 @@ def test_decision_and_reason_are_separate(client: TestClient) -> None:
     decided = next(e["version"] for e in events(client, session_id) if e["type"] == "review.decided")
     assert decided <= version
     text = words_of(panel(client, session_id, "discussion"))
-    assert f"Decision: Skip & Continue (unauthenticated) event {decided} – known, and planned" in text
+    assert f"Decision: Skip & continue (unauthenticated) event {decided} – known, and planned" in text
 
 
 # -- agents x phases ---------------------------------------------------------------------------------------------------

@@ -171,8 +171,8 @@ def test_a_person_who_has_voted_sees_the_choice_and_may_change_it(client: TestCl
     assert _choices(client, page, "bob", name)[0] == ["apply_fix", "skip"]
     assert vote(client, name, "apply_fix", "bob", seen=seen).status_code == 200
     theirs, text = _choices(client, page, "bob", name)
-    assert theirs == ["skip"] and "You chose: Apply Fix" in text and "Change my choice" in text
-    assert "✓ You chose: Apply Fix" in _choices(client, "/?lang=en", "bob", name)[1]
+    assert theirs == ["skip"] and "You chose: Apply fix" in text and "Change my choice" in text
+    assert "✓ You chose: Apply fix" in _choices(client, "/?lang=en", "bob", name)[1]
     assert "You chose" not in _choices(client, "/?lang=en", "eve", name)[1]
     others, text = _choices(client, page, "eve", name)
     assert others == ["apply_fix", "skip"] and "You chose" not in text
@@ -217,8 +217,8 @@ def test_page_names_voters_and_excluded_people(client: TestClient) -> None:
     name = session["id"]
     assert vote(client, name, "apply_fix", "bob", seen=session["seen"], rationale="memory grows").status_code == 200
     html = client.get(f"/sessions/{name}").text
-    assert "bob: Apply Fix · memory grows" in html and "Started it and may not decide: ada" in html
+    assert "bob: Apply fix · memory grows" in html and "Started it and may not decide: ada" in html
     html = client.get(f"/sessions/{name}?highlights=0").text
-    assert "Apply Fix 1/2" in html and "bob voted Apply Fix: memory grows" in html
+    assert "Apply fix 1/2" in html and "bob voted Apply fix: memory grows" in html
     assert "person:" not in re.sub(r"<[^>]*>", "", html)
     assert re.search(r"Waiting for a decision until \d{4}-\d\d-\d\d \d\d:\d\d UTC", html)

@@ -43,12 +43,12 @@ def test_a_review_is_decided_with_a_reason(site: Browsing, server: Server) -> No
     badge(page, "Awaiting decision")
     expect(page.locator("#decision")).to_contain_text("The review needs your decision.")
     page.get_by_label("Reason (optional)").fill("The limit is worth it")
-    button(page, "Apply Fix").click()
+    button(page, "Apply fix").click()
     badge(page, "Decided")
     outcome = page.locator("#discussion .outcome").last
-    expect(outcome).to_contain_text("Decision: Apply Fix")
+    expect(outcome).to_contain_text("Decision: Apply fix")
     expect(outcome).to_contain_text("The limit is worth it")
-    expect(button(page, "Apply Fix")).to_have_count(0)
+    expect(button(page, "Apply fix")).to_have_count(0)
     decision = session(server.client, session_id)["decision"]
     assert (decision["choice"], decision["rationale"]) == ("apply_fix", "The limit is worth it")
 
@@ -60,7 +60,7 @@ def test_decision_made_elsewhere_is_reported_and_not_repeated(site: Browsing, se
     hide(page)
     decided = server.client.post(f"/api/sessions/{session_id}/decision", json={"decision": "skip"})
     assert decided.status_code == 200
-    button(page, "Apply Fix").click()
+    button(page, "Apply fix").click()
     expect(page.get_by_role("alert").filter(has_text="Already decided by unauthenticated")).to_be_visible()
     badge(page, "Decided")
     assert session(server.client, session_id)["decision"]["choice"] == "skip"

@@ -65,7 +65,7 @@ def test_late_decision_from_the_inbox_is_reported_and_not_made(site: Browsing, s
     hide(page)
     decided = server.client.post(f"/api/sessions/{session_id}/decision", json={"decision": "skip"})
     assert decided.status_code == 200
-    button(card, "Apply Fix").click()
+    button(card, "Apply fix").click()
     expect(page.get_by_role("alert").filter(has_text="Already decided by unauthenticated")).to_be_visible()
     expect(card).to_have_count(0)
     assert session(server.client, session_id)["decision"]["choice"] == "skip"

@@ -138,7 +138,7 @@ def test_a_decision_is_made_in_the_inbox(site: Browsing, server: Server) -> None
     card = page.locator(".waiting", has=page.get_by_role("link", name="decided in the inbox", exact=True))
     expect(card).to_be_visible(timeout=PATIENCE_MS)
     card.locator("[name=rationale]").fill("From the inbox")
-    button(card, "Skip & Continue").click()
+    button(card, "Skip & continue").click()
     expect(card).to_have_count(0, timeout=PATIENCE_MS)
     decision = session(server.client, session_id)["decision"]
     assert (decision["choice"], decision["rationale"]) == ("skip", "From the inbox")

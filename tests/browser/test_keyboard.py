@@ -56,7 +56,7 @@ def test_from_the_list_to_the_inbox_to_a_decision_to_the_session(site: Browsing,
     card = page.locator(f"[data-waits='{session_id}']")
     go_to(page, card.get_by_label("Reason (optional)"))
     page.keyboard.type("Seen without a mouse")
-    go_to(page, button(card, "Skip & Continue"))
+    go_to(page, button(card, "Skip & continue"))
     page.keyboard.press("Space")
     expect(card).to_have_count(0)
     assert session(server.client, session_id)["decision"]["rationale"] == "Seen without a mouse"
@@ -64,7 +64,7 @@ def test_from_the_list_to_the_inbox_to_a_decision_to_the_session(site: Browsing,
     page.keyboard.press("Enter")
     badge(page, "Awaiting decision")
     live(page)
-    go_to(page, button(page, "Skip & Continue"))
+    go_to(page, button(page, "Skip & continue"))
     page.keyboard.press("Space")
     badge(page, "Decided")
     expect(page.locator("#top:focus")).to_have_count(1)

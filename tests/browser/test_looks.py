@@ -95,7 +95,7 @@ def test_a_decision_is_made_on_a_phone(browser: Browser, server: Server) -> None
     session_id = waiting_review(server.client)
     with _phone(browser, server) as site:
         page = site.tab(f"/sessions/{session_id}")
-        apply = page.get_by_role("button", name="Apply Fix")
+        apply = page.get_by_role("button", name="Apply fix")
         expect(apply).to_be_in_viewport()
         apply.tap()
         badge(page, "Decided")

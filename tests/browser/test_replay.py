@@ -133,7 +133,7 @@ def test_a_replay_offers_no_decision_and_stays_where_it_is_while_the_session_goe
     last = len(events(server.client, session_id))
     page = site.tab(f"/sessions/{session_id}?at=3")
     live(page, "replay")
-    expect(button(page, "Apply Fix")).to_have_count(0)
+    expect(button(page, "Apply fix")).to_have_count(0)
     before = panels(page)
     decided = server.client.post(f"/api/sessions/{session_id}/decision", json={"decision": "skip"})
     more = int(decided.json()["version"]) - 3

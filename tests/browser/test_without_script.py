@@ -75,7 +75,7 @@ def test_a_review_is_started_watched_and_decided(site: Browsing, server: Server)
     _from_preset(page, "red-team")
     _watched(page, "Awaiting decision")
     page.get_by_label("Reason (optional)").fill("The limit is worth it")
-    button(page, "Apply Fix").click()
+    button(page, "Apply fix").click()
     badge(page, "Decided")
     decision = session(server.client, _identity(page))["decision"]
     assert (decision["choice"], decision["rationale"]) == ("apply_fix", "The limit is worth it")
@@ -123,7 +123,7 @@ def test_a_running_session_is_cancelled_only_when_it_is_ticked(site: Browsing, s
 def test_the_inbox_is_worked_off(site: Browsing, server: Server) -> None:
     review, run = waiting_review(server.client, "worked off"), at_checkpoint(server.client, "worked off")
     page = site.tab("/decisions")
-    for session_id, name in ((review, "Skip & Continue"), (run, "Continue")):
+    for session_id, name in ((review, "Skip & continue"), (run, "Continue")):
         card = page.locator(f"article[aria-labelledby=of-{session_id}]")
         card.get_by_role("button", name=name).click()
         expect(card).to_have_count(0)
@@ -136,7 +136,7 @@ def test_decision_made_elsewhere_is_reported(site: Browsing, server: Server) -> 
     page = site.tab(f"/sessions/{session_id}")
     body = {"decision": "skip"}
     assert server.client.post(f"/api/sessions/{session_id}/decision", json=body).status_code == 200
-    button(page, "Apply Fix").click()
+    button(page, "Apply fix").click()
     expect(page.locator(".told")).to_contain_text("Already decided by unauthenticated")
     badge(page, "Decided")
     site.forgive("status of 412")
@@ -243,7 +243,7 @@ def _decided_here_and_not_from_elsewhere(site: Browsing, server: Server) -> None
     page = site.tab(f"/sessions/{ours}")
     asked: list[dict[str, str]] = []
     page.on("request", lambda request: asked.append(request.headers) if request.method == "POST" else None)
-    button(page, "Skip & Continue").click()
+    button(page, "Skip & continue").click()
     badge(page, "Decided")
     assert [headers.get("sec-fetch-site") for headers in asked] == [None]
     fields = {"key": "0" * 32, "verb": "decision", "decision": "skip"}

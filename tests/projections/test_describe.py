@@ -92,7 +92,7 @@ ISSUES = [{"id": "1", "title": "No tests", "detail": "…"}, {"id": "2", "title"
                 "choice": "apply_fix",
                 "feedback": {"issues": [{"description": "No test"}]},
             },
-            "Discussion of Docs's result closed: Apply Fix: No test",
+            "Discussion of Docs's result closed: Apply fix: No test",
             "Docs의 결과 논의 종료: 수정 적용: No test",
         ),
         (
@@ -200,7 +200,7 @@ ISSUES = [{"id": "1", "title": "No tests", "detail": "…"}, {"id": "2", "title"
         (
             "debate.decision_requested",
             {"choices": ["revise", "accept"]},
-            "Waiting for a decision: Revise Plan or Accept as-is",
+            "Waiting for a decision: Revise plan or Accept as is",
             "결정 대기: 계획 수정 또는 그대로 수락",
         ),
         (
@@ -260,7 +260,7 @@ def test_an_event_says_what_happened_and_why(topic: str, data: dict[str, Any], e
         (
             "review.decided",
             {"choice": "skip", "rationale": "known"},
-            "ann decided: Skip & Continue: known",
+            "ann decided: Skip & continue: known",
             "ann 결정: 건너뛰고 계속: known",
         ),
     ],

@@ -57,7 +57,7 @@ def test_choices_have_their_names_for_an_english_reader_and_their_codes_in_the_r
     session = stage.session("review-1")
     log = records.of(session.id, session.version).worklog
     english, recorded = (worklog.render(log, session, language=language) for language in ("en", None))
-    assert "- Waits for a person: Apply Fix or Skip & Continue\n" in english
+    assert "- Waits for a person: Apply fix or Skip & continue\n" in english
     assert "- Waits for a person: apply_fix or skip\n" in recorded
 
 

@@ -1,19 +1,20 @@
 """What a person may do with a session now: its forms, and those of the discussions that it waits for."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from starlette.requests import Request
 
 from api.system import System
-from api.web.permission_cards import FILES, in_lines, outside
+from api.web.permission_cards import FILES, in_lines, named_tool, outside
 from api.web.renderer import explicit, fragment, may_send
 from api.web.sent_forms import NOTHING, Sent
 from api.web.session import status
 from api.web.session.changes import changes
 from api.web.session.context import ICONS, PanelContext, badge_of
 from api.web.session.diffing import Row
-from api.web.session.matter import matter_of
+from api.web.session.findings import findings_of, rows_of, unit_of
+from api.web.session.matter import POINTS, matter_of
 from domain.delivery.state import Delivery
 from domain.discussion.events import suggested
 from domain.discussion.state import Discussion
@@ -60,6 +61,7 @@ def act(
         outside=outside(now),
         files=FILES,
         in_lines=in_lines,
+        named_tool=named_tool,
         questions=tuple(now.questions.values()),
         choices=now.choices if isinstance(now, Discussion) else (),
         suggested=suggested(now.feedback) if isinstance(now, Discussion) else None,
@@ -68,9 +70,9 @@ def act(
         alone=now.parent is None,
         each=_iteration_cost(inside, now),
         fixable=_fixable(now),
-        matter=matter_of(now) if isinstance(now, Discussion) and now.choices else None,
+        matter=_matter(inside, now, look) if isinstance(now, Discussion) and now.choices else None,
         diff=_diff(inside, now, look) if waiting or (isinstance(now, Discussion) and now.choices) else [],
-        waiting=[status.question_of(child, actor) | {"matter": matter_of(child)} for child in waiting],
+        waiting=[status.question_of(child, actor) | {"matter": _matter(inside, child, look)} for child in waiting],
         icons_of=ICONS,
         pulling=now.forge is not None and now.forge.rest is not None and not now.forge.is_over,
         pausing=now.waits,
@@ -80,6 +82,31 @@ def act(
         key=key,
         sent=sent,
     ).strip()
+
+
+def _matter(inside: System, session: Discussion, look: Callable[[Session], PanelContext]) -> dict[str, Any]:
+    """What the decision is about, with the findings as their list shows them: open ones, what people have remarked on
+    the work, and points that no finding has."""
+    matter, context = matter_of(session), look(session)
+    fixes = {point.words.partition("\n")[0].strip(): point.fix for point in matter.points}
+    made = [item for item in findings_of(context).items if item.open]
+    rows = [row | {"fix": fixes.get(row["title"], "")} for row in rows_of(context, made)]
+    work = inside.sessions.get(session.parent) if session.parent else None
+    if work is not None and work.comments.open:
+        of_work = look(work)
+        made = [item for item in findings_of(of_work).items if item.open and item.kind == "comment"]
+        rows += rows_of(of_work, made)
+    titles = {row["title"] for row in rows}
+    points = [point for point in matter.points if point.words.partition("\n")[0].strip() not in titles]
+    return {
+        "of": {"id": session.id, "work": session.parent or session.id, "unit": unit_of(context), "by": ""},
+        "rows": rows[:POINTS],
+        "points": points,
+        "more": matter.more + max(0, len(rows) - POINTS),
+        "synthesis": matter.synthesis,
+        "expires_at": matter.expires_at,
+        "then": matter.then,
+    }
 
 
 def _diff(inside: System, now: Session, look: Callable[[Session], PanelContext]) -> list[Row]:

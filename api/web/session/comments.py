@@ -11,7 +11,7 @@ from api.web.session.diffing import Row
 from domain.session.comments import Comment, CommentSide
 
 LineKey = tuple[str, CommentSide, int]
-_SAYS: Final = {"open": ("resolved", "withdrawn"), "resolved": ("open", "withdrawn")}
+_SAYS: Final = {"open": ("resolved", "withdrawn"), "resolved": ("open", "withdrawn"), "withdrawn": ()}
 """What a person may say of a comment, by how it stands."""
 _PATHS: Final = 10
 """How many of the paths that an answer names are shown."""
@@ -58,6 +58,11 @@ def put_under_lines(threads: Threads, rows: Sequence[Row]) -> list[Row]:
     return [*threads.others, *left]
 
 
+def says_of(status: str) -> tuple[str, ...]:
+    """What a person may say of a comment that stands like this."""
+    return _SAYS.get(status, ("resolved", "open", "withdrawn"))
+
+
 def _row(context: PanelContext, comment: Comment) -> dict[str, Any]:
     whereabouts = context.whereabouts.get(comment.comment_id)
     now = whereabouts.now if whereabouts else None
@@ -74,7 +79,7 @@ def _row(context: PanelContext, comment: Comment) -> dict[str, Any]:
         "status": comment.status,
         "reason": cut(change.reason, LONG) if change else "",
         "changer": cut(change.by.removeprefix("person:"), 60) if change else "",
-        "says": _SAYS.get(comment.status, ("resolved", "open", "withdrawn")),
+        "says": says_of(comment.status),
         "at": at,
         "path": path or "",
         "lines": _lines(comment),

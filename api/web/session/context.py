@@ -47,6 +47,8 @@ class PanelContext:
     language: Language
     turn: str = ""
     file: str = ""
+    by: str = ""
+    """How findings are ordered, "" as they are without a wish."""
     may: tuple[str, ...] = ()
     """The commands of panels that the reader's key may send."""
     whereabouts: Mapping[str, Whereabouts] = field(default_factory=dict)

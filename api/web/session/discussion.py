@@ -1,12 +1,12 @@
 """A review or a debate: every round in full, the convergence after each, and the outcome (S2, behaviour §2.8)."""
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from api.web import svg
 from api.web.plain_text import cut
 from api.web.session.context import ICONS, LONG, SENTENCE, WHOLE, PanelContext, tame
+from api.web.session.verdict_text import parted
 from domain.convergence.assessment import Metrics
 from domain.discussion.state import Discussion, RoundContribution
 from domain.discussion.strategies import STRATEGIES
@@ -15,8 +15,6 @@ from domain.values.base import iso
 OPENLY, FOLDED = 3, 4_000
 """How many of the newest rounds are shown in full, and how many characters of older ones."""
 POINTS = 50
-_VERDICT = re.compile(r"(?:\A|\n)(?:```(?:json)?[ \t]*\n)?(?P<json>\{(?:(?!\n\{)[\s\S])*\})\s*(?:```\s*)?\Z")
-"""The last object that begins a line, up to the end."""
 
 
 def discussion(context: PanelContext) -> dict[str, Any]:
@@ -53,7 +51,7 @@ def _round(
     context: PanelContext, session: Discussion, entry: RoundContribution, version: int, limit: int
 ) -> dict[str, Any]:
     feedback = entry.feedback or {}
-    words, verdict = _parted(entry.content.head) if feedback else (entry.content.head, "")
+    words, verdict = parted(entry.content.head) if feedback else (entry.content.head, "")
     return {
         "number": entry.round,
         "role": entry.role,
@@ -68,14 +66,6 @@ def _round(
         "problem": cut(context.worded(entry.problem), SENTENCE),
         "newest": entry is session.rounds[-1],
     }
-
-
-def _parted(words: str) -> tuple[str, str]:
-    """The words of an agent, and the verdict at their end as JSON, where agents put it."""
-    match = _VERDICT.search(words)
-    if match is None or '"verdict"' not in match["json"]:
-        return words, ""
-    return words[: match.start()], match["json"]
 
 
 def _assessed(session: Discussion, place: int, version: int) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from api.web.plain_text import cut
 from domain.orchestration.state import Orchestration
 from domain.session.record import Recorded
 from domain.session.state import Session
+from domain.values.base import DomainEvent
 from domain.values.words import Language
 from projections.engine.ports import Histories
 from projections.record import timeline
@@ -60,6 +61,13 @@ class Wanted:
     highlights: bool = True
 
 
+class MessagePart(NamedTuple):
+    """Words of a message; with `at`, they are a moment, which the script shows in the reader's time."""
+
+    words: str
+    at: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class EventRow:
     """An event in the list. `clock` is the time since the session began; `fits` is false for an event that the filter
@@ -69,7 +77,7 @@ class EventRow:
     clock: str
     role: str
     phase: str | None
-    message: str
+    message: tuple["MessagePart", ...]
     highlight: bool
     tone: str
     fits: bool = True
@@ -139,6 +147,16 @@ def worded(recorded: Recorded, session: Session, language: Language) -> str:
     return cut(plain(words), MESSAGE)
 
 
+def _parts(words: str, event: DomainEvent) -> tuple[MessagePart, ...]:
+    """A message, with the moments that its event names as moments."""
+    for at in (getattr(event, "retry_at", None), getattr(event, "deadline", None)):
+        for shown in (f"{at[11:19]} UTC", f"{at[:16].replace('T', ' ')} UTC") if isinstance(at, str) else ():
+            before, found, after = words.partition(shown)
+            if found:
+                return (MessagePart(before), MessagePart(shown, at), MessagePart(after))
+    return (MessagePart(words),)
+
+
 def _bands(trail: Trail, newest: int) -> list[Markup]:
     """One rectangle for each stay in a state, neighbours of the same state joined."""
     steps = upto(trail.steps, newest)
@@ -185,7 +203,7 @@ def _row(line: timeline.Happened, began: int, session: Session, wanted: Wanted, 
         clock=clock(entry.at - began),
         role=cut(entry.role, 40),
         phase=entry.phase,
-        message=worded(line.recorded, session, language),
+        message=_parts(worded(line.recorded, session, language), event),
         highlight=entry.highlight,
         tone=tone_of(event),
         fits=timeline.is_wanted(entry, wanted.roles, highlights=wanted.highlights),

@@ -18,6 +18,7 @@ from api.web.renderer import KEY, fragment
 from api.web.session import (
     agents,
     artifacts,
+    budget,
     changes,
     diagram,
     discussion,
@@ -70,6 +71,7 @@ Panels = Mapping[str, Made]
 
 PANELS: Final = (
     *(Panel("head", overview.head, tab=tab) for tab in TABS),
+    Panel("task", work.task),
     Panel("overview", overview.overview),
     Panel("failure", failure.failure),
     Panel("gantt", gantt.gantt),
@@ -81,7 +83,7 @@ PANELS: Final = (
     Panel("reviews", work.reviews, ("delivery",)),
     Panel("family", work.family),
     Panel("diagram", diagram.diagram),
-    Panel("budget", overview.budget, ("delivery", "orchestration")),
+    Panel("budget", budget.budget, ("delivery", "orchestration")),
     Panel("inputs", work.inputs),
     Panel("turns", turns.turns, tab="turns"),
     Panel("changes", changes.changes, tab="changes"),
@@ -97,12 +99,13 @@ PANELS: Final = (
 
 
 class Selection(NamedTuple):
-    """What of a session is looked at: a tab, in it a turn by its id, or "", and a file that was changed, or "". `may`
-    are the commands of panels that the reader's key may send."""
+    """What of a session is looked at: a tab, in it a turn by its id, or "", a file that was changed, or "", and how
+    findings are ordered, or "". `may` are the commands of panels that the reader's key may send."""
 
     tab: str = "overview"
     turn: str = ""
     file: str = ""
+    by: str = ""
     may: tuple[str, ...] = ()
 
 
@@ -166,8 +169,9 @@ class Gallery:
             language=say.language,
             turn=of.turn if of else "",
             file=of.file if of else "",
+            by=of.by if of else "",
             may=of.may if of else (),
-            whereabouts=self._whereabouts(session) if of and of.tab == "changes" else {},
+            whereabouts=self._whereabouts(session) if of and of.tab in ("changes", "findings") else {},
         )
 
     def _whereabouts(self, session: Session) -> dict[str, Whereabouts]:

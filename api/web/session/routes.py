@@ -22,6 +22,7 @@ from api.web.sent_forms import NOTHING, Sent
 from api.web.session.act import act
 from api.web.session.context import PanelContext, badge_of
 from api.web.session.failure import cause_of
+from api.web.session.findings import ORDERS
 from api.web.session.history import Wanted, around, following, newest, strip
 from api.web.session.listing import listed_of, one_row, remembering, rows_of, wanted_of, window_of
 from api.web.session.panels import OLD_TABS, TABS, TALKS, Panels, Selection
@@ -62,7 +63,7 @@ BUILD: Final = _build()
 
 async def show(request: Request) -> Response:
     """GET /sessions/{id}: the session now, or after its event `?at=`"""
-    only(request, "at", "lang", "role", "highlights", "tab", "turnId", "file")
+    only(request, "at", "lang", "role", "highlights", "tab", "turnId", "file", "by")
     say, at, wanted = language_of(request), number(request, "at", least=1), wanted_of(request)
     _view(request)
     html = await reading(request, lambda inside, now, head: _page(request, inside, now, head, say, at, wanted))
@@ -81,7 +82,7 @@ async def again(request: Request, sent: Sent) -> Response:
 
 async def show_at(request: Request) -> Response:
     """GET /sessions/{id}/at: panels as JSON; of one version (`?at=`) for ever, else of now with what is live besides"""
-    only(request, "at", "lang", "v", "since", "role", "highlights", "tab", "turnId", "file")
+    only(request, "at", "lang", "v", "since", "role", "highlights", "tab", "turnId", "file", "by")
     say, at, since = language_of(request), number(request, "at", least=1), number(request, "since", least=1)
     wanted = wanted_of(request)
 
@@ -136,10 +137,14 @@ def _view(request: Request) -> Selection:
     tab = OLD_TABS.get(tab, tab)
     if tab not in TABS:
         raise of_field("tab", Sentence("not_one_of", choices=list(TABS)))
-    if tab != "changes":
+    by = request.query_params.get("by", "")
+    if by not in ("", *ORDERS):
+        raise of_field("by", Sentence("not_one_of", choices=list(ORDERS)))
+    if tab not in ("changes", "findings"):
         return Selection(tab, turn)
-    may = may_send(request)
-    return Selection(tab, turn, request.query_params.get("file", ""), tuple(verb for verb in _SENT if may(verb)))
+    may, file = may_send(request), request.query_params.get("file", "") if tab == "changes" else ""
+    by = "" if tab == "changes" or by == ORDERS[0] else by
+    return Selection(tab, turn, file, by, tuple(verb for verb in _SENT if may(verb)))
 
 
 def _panels(request: Request, session: Session, say: Words) -> Panels:
@@ -179,6 +184,7 @@ def _page(
         tab=seen.tab,
         turn=seen.turn,
         file=seen.file,
+        by=seen.by,
         tabs=TABS
         if then.kind not in TALKS or seen.tab == "changes"
         else tuple(tab for tab in TABS if tab != "changes"),

@@ -13,9 +13,11 @@ from api.web.model import money, seconds_or_clock
 from api.web.plain_text import cut, short_command
 from api.web.session.context import LONG, SENTENCE, PanelContext, event_of, tame, text_of, whole
 from api.web.session.diffing import diffed
+from api.web.session.findings import reported_by, unit_of
 from api.web.session.patches import files_of
 from api.web.session.transcript import transcript
 from api.web.session.validation_report import in_lines, report
+from api.web.session.verdict_text import parted
 from api.web.session.waits import PERMISSION, TurnWait, verdict_on, wait_of
 from domain.delivery.events import ArtifactCreated
 from domain.session.turns import TurnRequested
@@ -232,13 +234,26 @@ def _whole(context: PanelContext, cards: Sequence[TurnCard], turn: TurnCard) -> 
         "prompt": _prompt(context, cards, turn),
         "prompt_size": size(prompt.length) if prompt.length else "",
         "asked": bool(prompt.length),
-        "reply": _readable(reply.head) if reply.length else "",
+        **_reply(context, turn, reply),
         "reply_cut": reply.digest is not None,
         "paths": [cut(change.path, SENTENCE) for change in attempt.files[:50]] if attempt else [],
         "changes": diffed(files_of(whole(context, patch))),
         "failure": attempt and _failure(context, attempt),
         "report": report_of(context, turn),
         "artifact": turn.report.version if turn.report else None,
+    }
+
+
+def _reply(context: PanelContext, turn: TurnCard, reply: Text) -> dict[str, Any]:
+    """What it answered; of a verdict its words, what it found, and the JSON as it was written, folded."""
+    found = reported_by(context, turn.entry)
+    words, written = (reply.head, "") if found is None or reply.digest is not None else parted(reply.head)
+    session = context.session
+    return {
+        "reply": _readable(words) if words.strip() else "",
+        "found": found if written else None,
+        "written": in_lines(written),
+        "of": {"id": session.id, "work": session.parent or session.id, "unit": unit_of(context), "by": ""},
     }
 
 

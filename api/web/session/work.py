@@ -17,13 +17,19 @@ ENTRIES: Final = 1_000
 """Of the worklog's log, at most: more than its newest characters can hold."""
 
 
+def task(context: PanelContext) -> dict[str, Any]:
+    """What was asked for, where the title of the page does not say all of it."""
+    it = context.it
+    words = str(it.get("task") or it.get("prompt") or it.get("subject") or it.get("plan") or "").strip()
+    first, _, rest = words.partition("\n")
+    return {"task": cut(rest.strip() if first.strip() == it["title"] else words, TASK)}
+
+
 def inputs(context: PanelContext) -> dict[str, Any]:
     it, session = context.it, context.session
     files, steps = it.get("filePaths") or [], it.get("validationCommands") or []
-    task = it.get("task") or it.get("prompt") or it.get("subject") or it.get("plan") or ""
     plan = it.get("plan") if it["kind"] == "orchestration" else None
     return {
-        "task": cut(task, TASK),
         "plan": tame(cut(context.worded(plan), TASK)) if plan else None,
         "plan_version": it.get("planVersion"),
         "files": [cut(path, SENTENCE) for path in files[:FILES]],

@@ -180,7 +180,7 @@ def test_cause_in_another_session_comes_before_its_effect(hansard: Hansard, own_
 
     result = hansard("explain", "orchestration-1").out.splitlines()
     assert result[0] == f"{debate}, version {decided.version}:"
-    assert result[1].startswith(f"  {decided.version}. tester: Decided: Accept as-is: good → decided")
+    assert result[1].startswith(f"  {decided.version}. tester: Decided: Accept as is: good → decided")
     assert result[2] == "orchestration-1:"
     assert "→ working" in result[3]
     [cause] = hansard("explain", "orchestration-1", "--json").json["causedBy"]
