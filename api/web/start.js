@@ -94,6 +94,19 @@ async function know(form, asked, { pieces, decisive = true }) {
   place.hidden = !whole || !form.querySelector("[required]").value.trim();
 }
 
+/** While the panel lies over the page, the keyboard does not go to what is below it. */
+function covering() {
+  const panel = document.querySelector("#start");
+  const wide = matchMedia("(min-width: 761px)");
+  const set = () => {
+    const below = document.querySelectorAll("main > :not(.page-head), .page-head > :not(#start)");
+    for (const each of below) each.inert = panel.open && wide.matches;
+  };
+  panel.addEventListener("toggle", set);
+  wide.addEventListener("change", set);
+  set();
+}
+
 /** Sets up the forms that start sessions. */
 export function starting({ words, pieces }) {
   const asked = new Map([...document.querySelectorAll("form[data-start]")].map((form) => [form, { facts: 0, command: 0 }]));
@@ -124,6 +137,7 @@ export function starting({ words, pieces }) {
       quietly(form);
     });
   }
+  covering();
   document.addEventListener("keydown", (event) => {
     const panel = event.key === "Escape" && document.querySelector("#start[open]");
     if (!panel || document.querySelector("dialog[open]")) return;

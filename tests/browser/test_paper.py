@@ -1,9 +1,9 @@
 """Pages on paper, and texts that a narrow screen or a strict eye finds first: widths and contrast."""
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
-from tests.api.scenes import at_checkpoint, begun, exhausted, reached, two_iterations
+from tests.api.scenes import at_checkpoint, begun, exhausted, reached, two_iterations, waiting_review
 from tests.api.server import Server, delivery
 from tests.browser.accessible import faults
 from tests.browser.browsing import Browsing, browsing, live
@@ -14,7 +14,7 @@ CUT = """() => [...document.querySelectorAll("main *")].filter((one) => one.chec
   && getComputedStyle(one).overflowY !== "visible" && one.scrollHeight > one.clientHeight + 2
   && !one.matches(".unseen, .lane-name, .title h1"))
   .map((one) => `${one.className} ${one.clientHeight}/${one.scrollHeight}`)"""
-ON_SCREENS = ".top, .views, .player, .filter, .skip, dialog, button, .button"
+ON_SCREENS = ".top, .views, .player, .filter, .skip, dialog, button, .button, input, textarea, select"
 TOO_WIDE = "() => document.scrollingElement.scrollWidth - document.documentElement.clientWidth"
 FOUR_DIGITS = """() => {
   for (const one of document.querySelectorAll("[data-shown], [data-newest-shown]")) one.textContent = "1057";
@@ -30,6 +30,15 @@ def test_everything_is_printed_and_nothing_that_only_a_screen_can_use(site: Brow
         page.set_viewport_size({"width": 794, "height": 1_123})
         page.emulate_media(media="print")
         assert page.evaluate(CUT) == []
+        assert [one for one in page.locator(ON_SCREENS).all() if one.is_visible()] == []
+
+
+def test_a_decision_is_printed_with_its_matter_and_without_its_form(site: Browsing, server: Server) -> None:
+    for path in (f"/sessions/{waiting_review(server.client, 'on paper')}", "/decisions"):
+        page = site.tab(path)
+        live(page)
+        page.emulate_media(media="print")
+        expect(page.locator(".matter").filter(has_text="on paper").first).to_be_visible()
         assert [one for one in page.locator(ON_SCREENS).all() if one.is_visible()] == []
 
 

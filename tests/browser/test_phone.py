@@ -1,11 +1,13 @@
 """A phone: filters and lists fold into one row; on a desktop lists are open, and filters fold into a button."""
 
+from itertools import pairwise
+
 import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.api.scenes import two_iterations
 from tests.api.server import Server, delivery, ended, start
-from tests.browser.browsing import browsing, button
+from tests.browser.browsing import browsing, button, live
 from tests.kit.replies import review
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
@@ -35,6 +37,24 @@ def test_filters_and_lists_fold_into_one_row_on_a_phone_alone(browser: Browser, 
         else:
             expect(wide.locator("summary")).not_to_be_visible()
         expect(wide.locator("form, nav")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [720, 390, 320])
+def test_the_player_has_all_its_controls_on_narrow_screens(browser: Browser, server: Server, width: int) -> None:
+    """720: a desktop at 200 %. Each is in sight, within the window, and none is over another."""
+    session_id = two_iterations(server.client)
+    with browsing(browser, server.url, viewport={"width": width, "height": 640}) as site:
+        page = site.tab(f"/sessions/{session_id}?at=9")
+        live(page, "replay")
+        expect(page.locator("[data-palette]:visible, .search:visible").first).to_be_visible()
+        names = ("first", "previous", "next", "last")
+        controls = [page.locator(f"[data-step={name}]") for name in names]
+        controls += [page.locator(each) for each in ("[data-play]", "[data-speed]", "[data-fork-otherwise]")]
+        boxes = [each.bounding_box() for each in controls]
+        for box in boxes:
+            assert box and box["x"] >= 0 and box["x"] + box["width"] <= width and box["y"] + box["height"] <= 640, boxes
+        places = sorted((box["y"], box["x"], box["width"]) for box in boxes if box)
+        assert all(y != next_y or x + wide <= next_x for (y, x, wide), (next_y, next_x, _) in pairwise(places)), places
 
 
 def test_a_folded_filter_names_what_is_set(browser: Browser, server: Server) -> None:

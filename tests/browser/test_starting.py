@@ -6,9 +6,10 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from api.web.presets import PRESETS
+from tests.api.scenes import asking
 from tests.api.server import Server, session
 from tests.api.test_before_start import repository
-from tests.browser.browsing import PATIENCE_MS, Browsing, badge, button, start_form, tab_to
+from tests.browser.browsing import PATIENCE_MS, Browsing, badge, button, live, start_form, tab_to
 from tests.kit.sweeps import sampled
 
 
@@ -53,6 +54,18 @@ def test_escape_closes_the_panel_and_keeps_what_was_typed(site: Browsing) -> Non
     expect(page.locator("#start > summary")).to_be_focused()
     page.keyboard.press("Enter")
     expect(form.locator("[name=task]")).to_have_value("Add a page")
+
+
+def test_the_keyboard_does_not_go_below_the_panel(site: Browsing, server: Server) -> None:
+    asking(server.client)
+    page = site.tab("/?start=delivery")
+    live(page)
+    below = "() => document.activeElement.closest('[data-part]') !== null"
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        assert not page.evaluate(below)
+    page.keyboard.press("Escape")
+    tab_to(page, page.locator("[data-waits] .what > a").first)
 
 
 def test_a_review_is_started_by_hand(site: Browsing, server: Server) -> None:
