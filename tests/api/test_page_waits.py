@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from api.web.session.gantt import GanttBar, split
-from tests.api.scenes import at_checkpoint, begun, held_fork, reached, two_iterations, under_review
+from tests.api.scenes import at_checkpoint, begun, failed, held_fork, reached, two_iterations, under_review
 from tests.api.seen import page
 from tests.api.server import delivery, session, start, until
 from tests.api.server import reached as happened
@@ -60,6 +60,12 @@ def test_the_clock_goes_on_when_the_wait_for_a_provider_is_over(client: TestClie
     html = panel(client, waiting(client), "overview")
     [as_of], [until_] = re.findall(r'data-as-of="(\d+)"', html), re.findall(r'data-until="([^"]+)"', html)
     assert int(as_of) == round(datetime.fromisoformat(until_).timestamp() * 1000)
+
+
+def test_no_clock_runs_in_a_delivery_that_has_failed(client: TestClient) -> None:
+    """Its budget stands still until it is retried, so its time used does, too."""
+    html = page(client, f"/sessions/{failed(client)}")
+    assert "Retry" in html and "data-elapsed" not in html
 
 
 def test_a_retry_before_its_time_is_offered_and_not_asked_for(client: TestClient) -> None:

@@ -73,10 +73,11 @@ def _spent(context: PanelContext) -> int | None:
 def present(context: PanelContext) -> dict[str, Any]:
     """What a clock of the page needs to go on from this version: it runs while agents are at work."""
     session = context.session
+    stopped = session.stopped_at is not None if isinstance(session, Delivery) else context.badge == "partial"
     return {
         "elapsed_ms": context.elapsed_ms,
         "as_of": session.budget_time(session.updated_at) if isinstance(session, Delivery) else session.updated_at,
-        "ticks": not context.needs_somebody and not is_over(session) and context.badge != "partial",
+        "ticks": not (stopped or context.needs_somebody or is_over(session)),
     }
 
 
