@@ -82,6 +82,7 @@ def test_the_tab_shows_row_life_and_advice(client: TestClient) -> None:
     html = page(client, f"/sessions/{two_iterations(client, 'No <b>limit')}?tab=findings")
     assert "<b>limit" not in html
     text = words_of(html)
+    assert 'data-at="' not in html.partition('data-part="findings"')[2].partition('data-part="reviews"')[0]
     assert "No <b>limit" in text or "No &lt;b&gt;limit" in text
     assert "A look by another reviewer would confirm it" in text
     korean = page(client, f"/sessions/{two_iterations(client)}?tab=findings&lang=ko")
@@ -150,5 +151,5 @@ def test_the_card_of_a_decision_has_the_same_list(client: TestClient) -> None:
     for name in (parent, child):
         card = page(client, f"/sessions/{name}").partition('class="matter')[2].partition('class="deciding"')[0]
         assert '<li class="finding' in card and FORGED in words_of(card) and "raised R1 reviewer" in words_of(card)
-        assert f'href="/sessions/{child}?at=' in card
+        assert f'href="/sessions/{child}/event?at=' in card
     assert page(client, f"/sessions/{parent}").count('<ul class="points"><li><b class="severity') == 0
