@@ -149,8 +149,11 @@ def worded(recorded: Recorded, session: Session, language: Language) -> str:
 
 def _parts(words: str, event: DomainEvent) -> tuple[MessagePart, ...]:
     """A message, with the moments that its event names as moments."""
-    for at in (getattr(event, "retry_at", None), getattr(event, "deadline", None)):
-        for shown in (f"{at[11:19]} UTC", f"{at[:16].replace('T', ' ')} UTC") if isinstance(at, str) else ():
+    for name in ("retry_at", "deadline"):
+        at: object = getattr(event, name, None)
+        if not isinstance(at, str):
+            continue
+        for shown in (f"{at[11:19]} UTC", f"{at[:16].replace('T', ' ')} UTC"):
             before, found, after = words.partition(shown)
             if found:
                 return (MessagePart(before), MessagePart(shown, at), MessagePart(after))
