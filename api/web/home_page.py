@@ -14,7 +14,8 @@ from api.http.problems import of_field
 from api.http.requests import only, system
 from api.node.session_answers import marked_list
 from api.routes.spans import span
-from api.web.home_rows import RUNNING, is_held, listed_rows, waiting_row
+from api.web.home_rows import RUNNING, is_held, listed_rows
+from api.web.home_waits import waiting_row
 from api.web.model import (
     REASON,
     waits_for_others,

@@ -83,7 +83,9 @@ async def hand_over(
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """`errors` are sentences by field, `words` a message about the whole. Empty without a submitted form."""
+    """`errors` are sentences by field, `words` a message about the whole, `part` what of the session it was about, and
+    with `key` the same form may be sent again: the server may have succeeded unheard. Empty without a submitted form.
+    """
 
     verb: str = ""
     session: str = ""
@@ -92,10 +94,7 @@ class Sent:
     words: str = ""
     status: int = 200
     key: str = ""
-    """The key with which the same form may be sent again: the server may have succeeded without being able to say
-    so."""
     part: str = ""
-    """What of the session it was about, such as a comment."""
 
     def to(self, verb: str, session: str) -> bool:
         """True if it is this form that was sent."""

@@ -1,8 +1,10 @@
 """What a person may do with a session now: its forms, and those of the discussions that it waits for."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
+from markupsafe import Markup
 from starlette.requests import Request
 
 from api.system import System
@@ -13,8 +15,9 @@ from api.web.session import status
 from api.web.session.changes import changes
 from api.web.session.context import ICONS, PanelContext, badge_of
 from api.web.session.diffing import Row
-from api.web.session.findings import findings_of, rows_of, unit_of
-from api.web.session.matter import POINTS, matter_of
+from api.web.session.finding_rows import BY_PEOPLE, FindingRow, ListPlace, place_of, rows_of
+from api.web.session.findings import findings_of
+from api.web.session.matter import POINTS, DecisionPoint, matter_of
 from domain.delivery.state import Delivery
 from domain.discussion.events import suggested
 from domain.discussion.state import Discussion
@@ -84,29 +87,45 @@ def act(
     ).strip()
 
 
-def _matter(inside: System, session: Discussion, look: Callable[[Session], PanelContext]) -> dict[str, Any]:
-    """What the decision is about, with the findings as their list shows them: open ones, what people have remarked on
-    the work, and points that no finding has."""
+@dataclass(frozen=True, slots=True)
+class DecisionMatter:
+    """The matter of a decision: findings as their list shows them, and points that no finding has."""
+
+    of: ListPlace
+    rows: tuple[FindingRow, ...]
+    points: tuple[DecisionPoint, ...]
+    more: int
+    synthesis: Markup | None
+    expires_at: str
+    then: str
+
+
+def _matter(inside: System, session: Discussion, look: Callable[[Session], PanelContext]) -> DecisionMatter:
+    """The open findings of the discussion, with what people have remarked on the work."""
     matter, context = matter_of(session), look(session)
-    fixes = {point.words.partition("\n")[0].strip(): point.fix for point in matter.points}
+    fixes = {_head(point): point.fix for point in matter.points}
     made = [item for item in findings_of(context).items if item.open]
-    rows = [row | {"fix": fixes.get(row["title"], "")} for row in rows_of(context, made)]
+    rows = [replace(row, fix=fixes.get(row.title, "")) for row in rows_of(context, made)]
     work = inside.sessions.get(session.parent) if session.parent else None
     if work is not None and work.comments.open:
         of_work = look(work)
-        made = [item for item in findings_of(of_work).items if item.open and item.kind == "comment"]
-        rows += rows_of(of_work, made)
-    titles = {row["title"] for row in rows}
-    points = [point for point in matter.points if point.words.partition("\n")[0].strip() not in titles]
-    return {
-        "of": {"id": session.id, "work": session.parent or session.id, "unit": unit_of(context), "by": ""},
-        "rows": rows[:POINTS],
-        "points": points,
-        "more": matter.more + max(0, len(rows) - POINTS),
-        "synthesis": matter.synthesis,
-        "expires_at": matter.expires_at,
-        "then": matter.then,
-    }
+        remarks = [item for item in findings_of(of_work).items if item.open and item.kind == BY_PEOPLE]
+        rows += rows_of(of_work, remarks)
+    titles = {row.title for row in rows}
+    return DecisionMatter(
+        of=place_of(context),
+        rows=tuple(rows[:POINTS]),
+        points=tuple(point for point in matter.points if _head(point) not in titles),
+        more=matter.more + max(0, len(rows) - POINTS),
+        synthesis=matter.synthesis,
+        expires_at=matter.expires_at,
+        then=matter.then,
+    )
+
+
+def _head(point: DecisionPoint) -> str:
+    """The title of a finding with these words."""
+    return point.words.partition("\n")[0].strip()
 
 
 def _diff(inside: System, now: Session, look: Callable[[Session], PanelContext]) -> list[Row]:

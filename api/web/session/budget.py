@@ -6,7 +6,7 @@ from typing import Any, Final
 from api.web import svg
 from api.web.model import clock, money
 from api.web.session.context import PanelContext
-from api.web.session.overview import present
+from api.web.session.session_clock import present
 from domain.delivery.state import Delivery
 from domain.orchestration.state import Orchestration
 from domain.values.base import iso

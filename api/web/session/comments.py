@@ -8,11 +8,10 @@ from typing import Any, Final
 from api.web.plain_text import cut
 from api.web.session.context import LONG, PanelContext
 from api.web.session.diffing import Row
+from api.web.session.finding_rows import says_of
 from domain.session.comments import Comment, CommentSide
 
 LineKey = tuple[str, CommentSide, int]
-_SAYS: Final = {"open": ("resolved", "withdrawn"), "resolved": ("open", "withdrawn"), "withdrawn": ()}
-"""What a person may say of a comment, by how it stands."""
 _PATHS: Final = 10
 """How many of the paths that an answer names are shown."""
 
@@ -56,11 +55,6 @@ def put_under_lines(threads: Threads, rows: Sequence[Row]) -> list[Row]:
         file["comments"] = below + [row for key in rest for row in threads.by_line.pop(key)]
     left = [row for group in (*threads.by_line.values(), *threads.by_file.values()) for row in group]
     return [*threads.others, *left]
-
-
-def says_of(status: str) -> tuple[str, ...]:
-    """What a person may say of a comment that stands like this."""
-    return _SAYS.get(status, ("resolved", "open", "withdrawn"))
 
 
 def _row(context: PanelContext, comment: Comment) -> dict[str, Any]:

@@ -154,8 +154,8 @@ def _parts(words: str, event: DomainEvent) -> tuple[MessagePart, ...]:
         if not isinstance(at, str):
             continue
         for shown in (f"{at[11:19]} UTC", f"{at[:16].replace('T', ' ')} UTC"):
-            before, found, after = words.partition(shown)
-            if found:
+            before, match, after = words.partition(shown)
+            if match:
                 return (MessagePart(before), MessagePart(shown, at), MessagePart(after))
     return (MessagePart(words),)
 

@@ -9,12 +9,12 @@ from api.web.session.context import LONG, SENTENCE, PanelContext
 from api.web.session.failure import CauseShown, cause_of
 from api.web.session.leading import Lead, lead
 from api.web.session.pull_requests import pull_request_shown
+from api.web.session.session_clock import present
 from api.web.session.status import asked_by, decision
 from api.web.session.turns import live
 from api.web.session.waits import wait_of
 from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
-from domain.kinds import is_over
 from domain.orchestration.state import Orchestration
 from domain.session.attempts import Unready
 from domain.session.state import Session
@@ -68,17 +68,6 @@ def _spent(context: PanelContext) -> int | None:
     budget = context.it.get("budget")
     cost: int | None = budget.get("costMicros") if budget else None
     return cost if budget or not isinstance(context.session, Orchestration) else context.session.spent.cost_micros
-
-
-def present(context: PanelContext) -> dict[str, Any]:
-    """What a clock of the page needs to go on from this version: it runs while agents are at work."""
-    session = context.session
-    stopped = session.stopped_at is not None if isinstance(session, Delivery) else context.badge == "partial"
-    return {
-        "elapsed_ms": context.elapsed_ms,
-        "as_of": session.budget_time(session.updated_at) if isinstance(session, Delivery) else session.updated_at,
-        "ticks": not (stopped or context.needs_somebody or is_over(session)),
-    }
 
 
 def overview(context: PanelContext) -> dict[str, Any]:

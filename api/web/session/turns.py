@@ -13,7 +13,8 @@ from api.web.model import money, seconds_or_clock
 from api.web.plain_text import cut, short_command
 from api.web.session.context import LONG, SENTENCE, PanelContext, event_of, tame, text_of, whole
 from api.web.session.diffing import diffed
-from api.web.session.findings import reported_by, unit_of
+from api.web.session.finding_rows import place_of
+from api.web.session.findings import reported_by
 from api.web.session.patches import files_of
 from api.web.session.transcript import transcript
 from api.web.session.validation_report import in_lines, report
@@ -245,15 +246,14 @@ def _whole(context: PanelContext, cards: Sequence[TurnCard], turn: TurnCard) -> 
 
 
 def _reply(context: PanelContext, turn: TurnCard, reply: Text) -> dict[str, Any]:
-    """What it answered; of a verdict its words, what it found, and the JSON as it was written, folded."""
-    found = reported_by(context, turn.entry)
-    words, written = (reply.head, "") if found is None or reply.digest is not None else parted(reply.head)
-    session = context.session
+    """Return its answer; of a verdict the words, the findings, and the JSON as it was written."""
+    reports = reported_by(context, turn.entry)
+    words, verdict = (reply.head, "") if reports is None or reply.digest is not None else parted(reply.head)
     return {
         "reply": _readable(words) if words.strip() else "",
-        "found": found if written else None,
-        "written": in_lines(written),
-        "of": {"id": session.id, "work": session.parent or session.id, "unit": unit_of(context), "by": ""},
+        "found": reports if verdict else None,
+        "written": in_lines(verdict),
+        "of": place_of(context),
     }
 
 
