@@ -69,7 +69,7 @@ def integrate(repository: Repository, *, onto: str, commit: str, message: str) -
     """A merge commit of both, even if one is an ancestor of the other: `onto` gets one commit per result. Returns
     `onto` itself if it already contains everything. Raises MergeConflict."""
     merged = merge(repository, ours=onto, theirs=commit, message=message)
-    if merged != commit:
+    if merged != commit or merged == onto:
         return merged
     tree = line(repository.run("rev-parse", "--verify", f"{commit}^{{tree}}"))
     return repository.record(tree, message=message, parents=(onto, commit))

@@ -26,7 +26,7 @@ _GITLINK: Final = "160000"
 _SYMLINK: Final = "120000"
 _MOST: Final = 100
 """How many paths of a folder that is in the way are named."""
-_IN_PROGRESS: Final = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply")
+_IN_PROGRESS: Final = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "sequencer")
 PRIVATE: Final = ("-c", "core.splitIndex=false", "-c", "index.sparse=false", "-c", "core.fsmonitor=false")
 """For an index of ours: complete, in one file, and read without a monitor."""
 _WHOLE: Final = ("-c", "core.sparseCheckout=false", "-c", "core.sparseCheckoutCone=false")
@@ -407,6 +407,8 @@ def merge(plan: CheckoutMove, commit: str, *, title: str) -> None:
     with safely(plan):
         plan.git("merge", "--no-edit", "--commit", "--no-squash", "--no-autostash", "-m", title, commit)
         plan.git("merge-base", "--is-ancestor", commit, "HEAD")
+        if plan.changes and head and not plan.replaced and tree_of(plan.git, head) == tree_of(plan.git, "HEAD"):
+            raise WorkspaceError(Sentence("merge_brings_nothing"))
 
 
 def squash(plan: CheckoutMove, commit: str, *, message: str) -> bool:
@@ -414,8 +416,10 @@ def squash(plan: CheckoutMove, commit: str, *, message: str) -> bool:
     check_not_busy(plan.git)
     _refuse("staged", (path for path in staged(plan.git) if path not in plan.replaced))
     with safely(plan):
-        plan.git("merge", "--squash", "--no-autostash", commit)
+        plan.git("merge", "--squash", "--ff", "--no-autostash", commit)  # which no setting may contradict
         if not staged(plan.git):
+            if plan.changes and not plan.replaced:
+                raise WorkspaceError(Sentence("merge_brings_nothing"))
             return False
         plan.git("commit", "--quiet", "-F", "-", data=message.encode(errors="surrogateescape"))
     return True

@@ -24,7 +24,7 @@ PATCH_BYTES: Final = 4_194_304
 EVERYWHERE: Final = RecordingRules()
 _PASSED_OVER: Final = b"Ignoring path "
 """What git says of a file that no index can hold."""
-_ASKED: Final = 500
+_ASKED: Final = 1_000
 """As many paths are looked up at once."""
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
@@ -153,19 +153,21 @@ class Repository:
             more = ("--no-textconv", "--no-color", "--no-renames", "--submodule=short")
             return self.run("diff-tree", *form, *more, _commit(before), _commit(after))
 
-    def texts(self, state: str, paths: Sequence[str], *, longest: int) -> dict[str, str]:
-        """The texts of those of these paths that are files of the state, up to `longest` bytes each."""
-        if not paths:
+    def texts(self, files: Sequence[tuple[str, str]], *, longest: int) -> dict[tuple[str, str], str]:
+        """The texts of those of these files, each a state and a path, that are there, up to `longest` bytes each."""
+        asked = [file for file in dict.fromkeys(files) if "\n" not in file[1]][:_ASKED]
+        if not asked:
             return {}
-        with self.knowing(state):
-            rows = self.run("ls-tree", "-z", "-l", "--full-tree", _commit(state), "--", *paths[:_ASKED])
-            blobs = dict(_blobs(rows, longest))
+        with self.knowing(*dict.fromkeys(state for state, _ in asked)):
+            names = b"".join(os.fsencode(f"{state}:{path}\n") for state, path in asked)
+            facts = self.run("cat-file", "--batch-check=%(objecttype) %(objectsize) %(objectname)", stdin=names)
+            blobs = dict(_blobs(asked, facts, longest))
             output = self.run("cat-file", "--batch", stdin="".join(f"{blob}\n" for blob in blobs.values()).encode())
         texts, at = {}, 0
-        for path in blobs:
+        for file in blobs:
             head = output.index(b"\n", at)
             size = int(output[at:head].split()[2])
-            texts[path] = output[head + 1 : head + 1 + size].decode(errors="replace")
+            texts[file] = output[head + 1 : head + 1 + size].decode(errors="replace")
             at = head + size + 2
         return texts
 
@@ -339,13 +341,13 @@ class Index:
         return self.repository.run(*args, tree=tree, index=self.path, stdin=stdin)
 
 
-def _blobs(rows: bytes, longest: int) -> Iterator[tuple[str, str]]:
-    """The path and the object of each file up to that size, from `ls-tree -z -l`."""
-    for row in filter(None, rows.split(b"\0")):
-        about, _, path = row.partition(b"\t")
-        _, kind, blob, size = about.split()
-        if kind == b"blob" and int(size) <= longest:
-            yield path.decode(errors="replace"), blob.decode()
+def _blobs(files: Sequence[tuple[str, str]], facts: bytes, longest: int) -> Iterator[tuple[tuple[str, str], str]]:
+    """The object of each of these that is a file up to that size, from what `cat-file --batch-check` says of them."""
+    for file, row in zip(files, facts.split(b"\n"), strict=False):
+        kind, _, rest = row.partition(b" ")
+        size, _, blob = rest.partition(b" ")
+        if kind == b"blob" and size.isdigit() and int(size) <= longest:
+            yield file, blob.decode()
 
 
 def _commit(state: str) -> str:

@@ -238,9 +238,9 @@ class Workspace:
         """All files that differ, with their lines; a renamed file is one."""
         return changed_files(self._git, before, after)
 
-    def texts(self, state: str, paths: Sequence[str], *, longest: int) -> dict[str, str]:
-        """The texts of those of these paths, from the top of the repository, that are files of the state."""
-        return self._git.texts(state, paths, longest=longest)
+    def texts(self, files: Sequence[tuple[str, str]], *, longest: int) -> dict[tuple[str, str], str]:
+        """The texts of those of these, each a state and a path from the top of the repository, that are files."""
+        return self._git.texts(files, longest=longest)
 
     def with_base_files(self, state: str, paths: Sequence[str]) -> str:
         """A state like that one, in which these paths are as in the start state. It is recorded nowhere else."""

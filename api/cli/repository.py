@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from adapters.workspace import Workspaces
 from adapters.workspace.git import WorkspaceError
-from adapters.workspace.move import InTheWay
+from adapters.workspace.move import InTheWay, check_not_busy
 from adapters.workspace.person import GitRefused, Interrupted, PersonsGit
 from adapters.workspace.replacement import ReplacedChanges, replaced_changes
 from api.cli import exits
@@ -186,6 +186,8 @@ def branch_of(top: Path) -> str:
     """The branch that is checked out. Raises Failed where there is none: a merge would be on no branch."""
     if branch := run_git(top, "branch", "--show-current").stdout.strip():
         return branch
+    with refusing():
+        check_not_busy(PersonsGit(top))  # a rebase comes back to its branch by itself
     raise Failed(
         sentence("No branch is checked out in {top}.", top=top),
         sentence("Switch to one (git switch BRANCH), or use `hansard apply`."),
@@ -276,4 +278,4 @@ def run_git(
         if complaint in done.stderr:
             raise Failed(*(sentence(line, folder=folder) for line in lines), code=code)
     name = next(word for at, word in enumerate(words) if "-c" not in words[max(0, at - 1) : at + 1])
-    raise Failed(f"git {name}: {' '.join(done.stderr.split())[-500:] or done.returncode}")
+    raise Failed(f"git {name}: {' '.join(done.stderr.split())[-500:] or done.returncode}", code=exits.REFUSED)

@@ -87,6 +87,34 @@ def _ends(commands: tuple[str, ...]) -> tuple[str, ...]:
 def _named_by(commands: Iterable[str]) -> Iterator[str]:
     """The ends of the paths that the commands may name, as paths or as modules of Python."""
     for command in commands:
-        for word in _WORD.findall(command):
+        for word in _deciding_words(command):
             name = word.removeprefix("./").strip("/")
             yield from (f"/{name}", f"/{name.replace('.', '/')}.py") if name.strip(".") else ()
+
+
+# fmt: off
+_LOOKING: Final = frozenset((
+    *("pytest", "py.test", "unittest", "nose2", "doctest", "ruff", "flake8", "pylint", "pycodestyle", "pydocstyle"),
+    *("mypy", "pyright", "basedpyright", "black", "isort", "yapf", "bandit", "py_compile", "compileall", "vulture"),
+    *("jest", "vitest", "mocha", "ava", "tap", "tape", "c8", "nyc", "eslint", "prettier", "biome", "tsc", "stylelint"),
+    *("rspec", "rubocop", "phpunit", "phpstan", "gofmt", "golangci-lint", "staticcheck", "rustfmt", "clang-format"),
+    *("clang-tidy", "cppcheck", "shellcheck", "shfmt", "yamllint", "markdownlint", "codespell", "hadolint"),
+))
+"""Tools that look at the files that a command names: these are what is checked, and do not decide how."""
+# fmt: on
+_OPENS_A_SETTING: Final = re.compile(
+    r"-[cpr]|--.*(?:config|rcfile|rootdir|confcutdir|plugin|require|import|loader|setting|project|setup).*",
+    re.IGNORECASE,
+)
+_NEXT_COMMAND: Final = re.compile(r"[;&|\n]+")
+
+
+def _deciding_words(command: str) -> Iterator[str]:
+    """The words of a command, without the files that a tool only looks at."""
+    for part in _NEXT_COMMAND.split(command):
+        looks, before = False, ""
+        for word in _WORD.findall(part):
+            if not looks or _OPENS_A_SETTING.fullmatch(before):
+                yield word
+            looks = looks or word.rpartition("/")[2] in _LOOKING or (word == "--test" and before.endswith("node"))
+            before = word

@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 from tests.api.seen import review
 from tests.api.server import Json, delivery, ended, events, inside, start
 from tests.api.test_baseline import repository, run
+from tests.kit.sweeps import sampled
 
 
 @pytest.fixture
@@ -116,7 +117,10 @@ def test_the_head_of_the_fresh_checkout_is_a_commit_of_the_work(client: httpx.Cl
 
 def test_each_fresh_checkout_gets_the_caches_of_the_base_tree_only(client: httpx.Client, tmp_path: Path) -> None:
     """What the set-up of an agent's tree puts into its home is gone with it."""
-    set_up = 'ls "$HOME" | sort | tr "\\n" " " > seen\ntouch "$HOME/cache-$(cat name.txt)"\n'
+    set_up = (
+        'mkdir -p "$HOME/.cache"\nls "$HOME/.cache" | sort | tr "\\n" " " > seen\n'
+        'touch "$HOME/.cache/cache-$(cat name.txt)"\n'
+    )
     files = {"hansard.toml": '[workspace]\nsetup = ["sh make.sh"]\n', "make.sh": set_up, ".gitignore": "seen\n"}
     folder = repository(tmp_path / "shop", **files, **{"name.txt": "base"})
     check = ["sh", "-c", "grep -q one name.txt && exit 1; test \"$(cat seen)\" = 'cache-base ' || test ! -s seen"]
@@ -132,13 +136,14 @@ def test_each_fresh_checkout_gets_the_caches_of_the_base_tree_only(client: httpx
     assert session["status"] == "success", session["finalSummary"]
 
 
-def test_what_the_set_up_installs_in_the_home_is_no_cache(client: httpx.Client, tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", sampled([".local/bin", "built", ".cargo/bin", ".shop", ".config/shop"], 0, 1))
+def test_what_the_set_up_installs_in_the_home_is_no_cache(client: httpx.Client, tmp_path: Path, place: str) -> None:
     """As `pipx install .` does: what is installed is left alone."""
     set_up = (
-        'mkdir -p "$HOME/.cache" "$HOME/.local/bin"\ntouch "$HOME/.cache/kept"\n'
-        'test -e "$HOME/.local/bin/shop" || cp tool.txt "$HOME/.local/bin/shop"\n'
+        f'mkdir -p "$HOME/.cache" "$HOME/{place}"\ntouch "$HOME/.cache/kept"\n'
+        f'test -e "$HOME/{place}/shop" || cp tool.txt "$HOME/{place}/shop"\n'
     )
-    check = 'test -e "$HOME/.cache/kept" && grep -qx good "$HOME/.local/bin/shop"\n'
+    check = f'test -e "$HOME/.cache/kept" && grep -qx good "$HOME/{place}/shop"\n'
     files = {"hansard.toml": '[workspace]\nsetup = ["sh make.sh"]\n', "make.sh": set_up, "check.sh": check}
     folder = repository(tmp_path / "shop", **files, **{"tool.txt": "good\n"})
     session = run(client, folder, "sh check.sh", {"tool.txt": "bad\n"})

@@ -75,10 +75,13 @@ class MemoryWorkspace:
     def remove_unknown(self, folder: Path, names: Sequence[str], *, keep: Sequence[str] = ()) -> None:
         """Agents of a simulation leave nothing behind: a folder holds what is recorded of it."""
 
-    def texts(self, state: str, paths: Sequence[str], *, longest: int) -> dict[str, str]:
-        files = self.states[state]
-        there = {path: files[path] for path in paths if path in files}
-        return {path: data.decode(errors="replace") for path, data in there.items() if len(data) <= longest}
+    def texts(self, files: Sequence[tuple[str, str]], *, longest: int) -> dict[tuple[str, str], str]:
+        found = {(state, path): self.states[state].get(path) for state, path in files}
+        return {
+            file: data.decode(errors="replace")
+            for file, data in found.items()
+            if data is not None and len(data) <= longest
+        }
 
     def patch(self, before: str, after: str, first: Sequence[str] = ()) -> str:
         return "".join(f"changed {path}\n" for path in self.changed_files(before, after))

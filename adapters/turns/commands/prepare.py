@@ -38,12 +38,17 @@ FRESH: Final = 9_000_000
 """The slots of fresh checkouts begin here."""
 _MOST_FRESH: Final = 10
 """The fresh checkouts that one turn may have at once."""
-_INSTALLED: Final = (
-    *(".local/bin", ".local/lib", ".local/pipx", ".local/share/pipx", ".local/share/uv/tools"),
-    *(".local/share/virtualenvs", ".virtualenvs", ".cache/pypoetry/virtualenvs", ".dotnet/tools"),
+_CACHES: Final = (
+    *(".cache", "Library/Caches", ".npm/_cacache", ".yarn/berry/cache", ".local/share/pnpm/store", ".pnpm-store"),
+    *(".bun/install/cache", ".cargo/registry", ".cargo/git", "go/pkg/mod", ".m2/repository", ".gradle/caches"),
+    *(".gradle/wrapper/dists", ".ivy2/cache", ".sbt/boot", ".nuget/packages", ".composer/cache"),
+    *(".local/share/NuGet/http-cache", ".bundle/cache", ".pub-cache/hosted", ".hex/packages", ".cabal/packages"),
+    *(".opam/download-cache", ".conan2/p", ".conda/pkgs"),
 )
-"""Where a set-up installs programs and packages in a home. These are no caches: `pipx install .`, `uv tool install .`
-and others leave alone what is there, and it was built from the base tree."""
+"""Where tools keep what they have loaded, in a home. All else that a set-up has put there may have been made from the
+base tree, and a set-up that finds it may leave it alone, as `pipx install .` does, or one that builds in `~/built`."""
+_INSTALLED: Final = (".cache/pypoetry/virtualenvs",)
+"""What is no cache, though it lies among them."""
 
 
 class Ready(NamedTuple):
@@ -329,7 +334,10 @@ def _keep(home: Path, caches: Path) -> None:
     delete(draft)
     delete(caches)
     if home.is_dir():
-        copy_folder(home, draft, without={home / path for path in _INSTALLED})
+        draft.mkdir(parents=True)
+        for path in _CACHES:
+            if (home / path).is_dir() and (home / path).resolve() == home.resolve() / path:
+                copy_folder(home / path, draft / path, without={home / each for each in _INSTALLED})
         draft.rename(caches)
 
 

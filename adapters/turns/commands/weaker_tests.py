@@ -25,11 +25,13 @@ def weakened(
     """The reasons why the validation of `tree` proves less than that of the start state. `before` and `after` are the
     counts of the runners there and now.
     """
-    changed = [file for file in workspace.files(workspace.base(), tree) if _matters(file, commands)][:MOST]
-    then = workspace.texts(workspace.base(), [_before(file) for file in changed], longest=LONGEST_SOURCE)
-    now = workspace.texts(tree, [file.path for file in changed], longest=LONGEST_SOURCE)
+    base = workspace.base()
+    changed = [file for file in workspace.files(base, tree) if _matters(file, commands)][:MOST]
+    asked = [place for file in changed for place in ((base, _before(file)), (tree, file.path))]
+    texts = workspace.texts(asked, longest=LONGEST_SOURCE)
     sources = [
-        ChangedSource(file.path, then.get(_before(file)), now.get(file.path), file.renamed_from) for file in changed
+        ChangedSource(file.path, texts.get((base, _before(file))), texts.get((tree, file.path)), file.renamed_from)
+        for file in changed
     ]
     return weakenings(sources, commands=commands, before=before, after=after)
 

@@ -180,7 +180,8 @@ def _intended(chance: random.Random, here: Path) -> None:
     path = chance.choice(["intended.txt", "new.txt", "src/new.py"])
     if not (here / path).exists():
         put(here, path, "intended\n")
-        git(here, "add", "--intent-to-add", "--force", "--sparse", path)
+        git(here, "add", "--intent-to-add", "--force", "--sparse", path, codes=(0, -11))  # git 2.39 may crash here
+        (here / ".git" / "index.lock").unlink(missing_ok=True)
 
 
 def _unstaged_removal(chance: random.Random, here: Path) -> None:

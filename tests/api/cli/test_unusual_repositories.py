@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -192,6 +193,73 @@ def test_a_failed_merge_does_not_end_a_merge_of_the_person(hansard: Hansard, her
     assert (here / ".git" / "MERGE_HEAD").exists()
 
 
+def _stopped(here: Path, *words: str) -> None:
+    """Two commits on a side branch and one on main, which change the same file; then a command of git that stops."""
+    git(here, "checkout", "--quiet", "-b", "side")
+    for text in ("side\n", "side, again\n"):
+        (here / "other.txt").write_text(text)
+        git(here, "commit", "--quiet", "--all", "-m", text.strip())
+    git(here, "checkout", "--quiet", "main")
+    (here / "other.txt").write_text("main\n")
+    git(here, "commit", "--quiet", "--all", "-m", "Main")
+    done = subprocess.run(["git", *words], cwd=here, capture_output=True, check=False)
+    assert done.returncode == 1, done.stderr
+    (here / "other.txt").write_text("settled\n")
+    git(here, "add", "other.txt")
+
+
+@pytest.mark.parametrize("command", [("merge",), ("merge", "--squash"), ("land",)], ids=" ".join)
+@pytest.mark.parametrize("under_way", ["rebase", "cherry-pick"])
+def test_what_git_has_not_finished_is_named(
+    hansard: Hansard, here: Path, delivered: str, under_way: str, command: tuple[str, ...]
+) -> None:
+    """In a rebase no branch is checked out, and between two picks nothing but a folder of git's says what goes on."""
+    _stopped(here, *(("rebase", "side") if under_way == "rebase" else ("cherry-pick", "side~1", "side")))
+    if under_way == "cherry-pick":
+        git(here, "commit", "--quiet", "-m", "Settled")
+    before = state(here)
+    result = hansard(*command, delivered)
+    assert (result.code, state(here)) == (4, before), result.err
+    assert "is not finished" in result.out + result.err and "git switch" not in result.err, result
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("branch.main.mergeOptions", "--no-ff"), ("merge.ff", "only"), ("merge.ff", "false")]
+)
+def test_settings_of_merges_do_not_hold_for_one_commit(
+    hansard: Hansard, here: Path, delivered: str, name: str, value: str
+) -> None:
+    (here / "other.txt").write_text("mine, changed\n")
+    git(here, "commit", "--quiet", "--all", "-m", "Mine")
+    git(here, "config", name, value)
+    assert hansard("merge", delivered, "--squash").code == 0
+    assert git(here, "log", "-2", "--format=%s") == "Shout the third line\nMine"
+
+
+@pytest.mark.parametrize("words", [("merge",), ("merge", "--squash")], ids=" ".join)
+def test_a_merge_that_brings_nothing_is_no_merge(
+    hansard: Hansard, here: Path, delivered: str, words: tuple[str, ...]
+) -> None:
+    (here / "other.txt").write_text("mine, changed\n")
+    git(here, "commit", "--quiet", "--all", "-m", "Mine")
+    git(here, "config", "branch.main.mergeOptions", "-s ours")
+    before = state(here)
+    result = hansard(*words, delivered)
+    assert (result.code, state(here), "left out every change" in result.err) == (4, before, True), result.err
+
+
+@pytest.mark.parametrize("command", ["merge", "apply", "land"])
+def test_settings_of_git_that_cannot_be_read_are_named(
+    hansard: Hansard, here: Path, delivered: str, command: str
+) -> None:
+    settings = (here / ".git" / "config").read_text()
+    (here / ".git" / "config").write_text("[core\n")
+    result = hansard(command, delivered)
+    assert (result.code, "bad config line 1" in result.out + result.err) == (4, True), result
+    (here / ".git" / "config").write_text(settings)
+    assert git(here, "status", "--porcelain") == ""
+
+
 @pytest.mark.parametrize("has_gh", [True, False])
 def test_a_pull_request_needs_a_remote(
     hansard: Hansard, forge: Path, here: Path, delivered: str, monkeypatch: pytest.MonkeyPatch, has_gh: bool
@@ -227,6 +295,15 @@ def test_what_landed_before_is_not_landed_twice(hansard: Hansard, here: Path, de
     assert (result.code, state(here)) == (0, before)
     assert result.out == f"{delivered}  nothing to land: main already has these changes\n"
     assert "Nothing to land: main already has these changes" in hansard("events", delivered).out
+
+
+def test_a_branch_that_is_the_result_itself_has_nothing_to_land(hansard: Hansard, here: Path, delivered: str) -> None:
+    """As after a fast-forward to it."""
+    git(here, "merge", "--quiet", "--ff-only", f"hansard/{delivered}")
+    before = state(here)
+    for onto in ("main", f"hansard/{delivered}"):
+        result = hansard("land", delivered, "--onto", onto)
+        assert (result.code, state(here), "nothing to land" in result.out) == (0, before, True), result
 
 
 def test_a_checkout_whose_files_only_have_new_dates_is_landed_on(hansard: Hansard, here: Path, delivered: str) -> None:

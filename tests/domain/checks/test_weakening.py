@@ -99,6 +99,33 @@ def test_other_files_decide_nothing(path: str) -> None:
     assert found(path, "a", "b") == []
 
 
+LOOKED_AT = [
+    *("pytest -q {}", "python3 -m pytest -x {}::test_a", ".venv/bin/python -m unittest {}", "ruff check {}"),
+    *(
+        "mypy --strict {}",
+        "npx eslint --fix {}",
+        "node --test {}",
+        "coverage run -m pytest {}",
+        "python -m py_compile {}",
+    ),
+    "sh -c 'ruff check {} && pytest -q'",
+]
+RUN = [
+    *("python3 {}", "sh {}", "./{}", "node {}", "pytest -p {}", "pytest -c {} -q", "pytest --config-file={}"),
+    *("jest --setupFilesAfterEnv {}", "diff {} out.txt", "ruff check . && python3 {}", "node --test --require ./{}"),
+    "mypy --config-file {} src",
+]
+
+
+@pytest.mark.parametrize(
+    ("command", "kinds"), [*((each, []) for each in LOOKED_AT), *((each, ["settings"]) for each in RUN)]
+)
+def test_a_file_that_a_tool_only_looks_at_does_not_decide(command: str, kinds: list[str]) -> None:
+    """Though the command names it; a program or a setting that it names does."""
+    source = ChangedSource("src/part.py", "a", "b")
+    assert [each.what for each in weakenings([source], commands=[command.format("src/part.py")])] == kinds
+
+
 def test_a_package_file_decides_only_beyond_its_description() -> None:
     assert found("package.json", '{"version": "1"}', '{"version": "2", "dependencies": {"a": "1"}}') == []
     assert found("package.json", '{"scripts": {"test": "jest"}}', '{"scripts": {"test": "true"}}') == [
