@@ -90,7 +90,9 @@ def create(
             "first_branch": _first_branch(home if source is None else Path(source)),
         }
         if place is None:
-            facts["start"] = _begin(repository, None if source is None else Path(source), private)
+            facts["start"], facts["unrecordable"] = _begin(
+                repository, None if source is None else Path(source), private
+            )
         else:
             facts |= {"repository": str(place.top), "prefix": place.prefix, "start": _copy(repository, place)}
             facts["branch"] = branch_of(place.top)
@@ -247,15 +249,15 @@ def settle(made: Path, place: Path) -> None:
             raise
 
 
-def _begin(repository: Repository, folder: Path | None, private: Sequence[Path]) -> str:
-    """A new repository that starts with the contents of the folder, without our own files; empty without a folder."""
+def _begin(repository: Repository, folder: Path | None, private: Sequence[Path]) -> tuple[str, tuple[str, ...]]:
+    """A new repository that starts with the contents of the folder, without our own files; empty without a folder.
+    Returns the start, and the files whose names git refuses."""
     git(["init", "--quiet", "--bare", "--template=", str(repository.path)], cwd=repository.path.parent)
     repository.write("info/attributes", _ATTRIBUTES)
     repository.write("info/exclude", RecordingRules().exclude_text(_ours(folder.resolve(), private) if folder else ""))
     with repository.index(SOURCE) as index:
-        if folder is not None:
-            index.record(folder)
-        return repository.record(index.write_tree(), message="Start", parents=())
+        refused = () if folder is None else index.record(folder)
+        return repository.record(index.write_tree(), message="Start", parents=()), refused
 
 
 def _ours(folder: Path, private: Iterable[Path]) -> str:

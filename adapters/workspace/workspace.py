@@ -76,6 +76,8 @@ class Workspace:
     """The commit in whose form the start is seen; None where it is seen as it is stored."""
     reviewed_on: str | None = None
     """The commit below the start, if that has the person's uncommitted changes."""
+    unrecordable: Sequence[str] = ()
+    """The files whose names git refuses, in a folder that is edited in place: they were there before."""
     original: str | None = None
     """The last commit that the person's git has made, if the start is an earlier session's and none of those."""
 
@@ -409,9 +411,7 @@ class Workspace:
         self, tree: Path, name: str, *, message: str, parent: str | None, author: str, check: Check | None
     ) -> str:
         with checked(self._git, parent, check) as (repository, passes), repository.index(name) as index:
-            refused = index.record(tree, self._rules)
-            if self.in_place is None:
-                refuse(refused)
+            refuse(set(index.record(tree, self._rules)).difference(self.unrecordable))
             return passes(repository.follow(index.write_tree(), message=message, parent=parent, author=author))
 
     @property

@@ -249,6 +249,20 @@ def test_names_that_git_refuses_are_not_passed_over(of_git: Workspace, name: str
     assert of_git.changed_files(of_git.base(), state) == ("ok",)
 
 
+def test_names_that_git_refuses_are_not_passed_over_in_a_folder_without_git(
+    workspaces: Workspaces, plain: Path
+) -> None:
+    """But for those that the person has had there."""
+    write(plain, {"git~1": "mine"})
+    opened = workspaces.open("s1", plain)
+    write(plain, {"GIT~1": "x", "ok": "ok"})
+    with pytest.raises(DoesNotFit, match="'GIT~1'"):
+        opened.snapshot(plain, message="m", parent=opened.base())
+    (plain / "GIT~1").unlink()
+    state = opened.snapshot(plain, message="m", parent=opened.base())
+    assert opened.changed_files(opened.base(), state) == ("ok",)
+
+
 def test_a_link_in_the_place_of_a_file_of_git_is_not_passed_over(of_git: Workspace) -> None:
     folder = of_git.checkout(tree=None, slot=0)
     (folder / ".gitmodules").symlink_to("a.txt")
