@@ -155,13 +155,13 @@ class Repository:
 
     def texts(self, files: Sequence[tuple[str, str]], *, longest: int) -> dict[tuple[str, str], str]:
         """The texts of those of these files, each a state and a path, that are there, up to `longest` bytes each."""
-        asked = [file for file in dict.fromkeys(files) if "\n" not in file[1]][:_ASKED]
-        if not asked:
+        places = [file for file in dict.fromkeys(files) if "\n" not in file[1]][:_ASKED]
+        if not places:
             return {}
-        with self.knowing(*dict.fromkeys(state for state, _ in asked)):
-            names = b"".join(os.fsencode(f"{state}:{path}\n") for state, path in asked)
+        with self.knowing(*dict.fromkeys(state for state, _ in places)):
+            names = b"".join(os.fsencode(f"{state}:{path}\n") for state, path in places)
             facts = self.run("cat-file", "--batch-check=%(objecttype) %(objectsize) %(objectname)", stdin=names)
-            blobs = dict(_blobs(asked, facts, longest))
+            blobs = dict(_blobs(places, facts, longest))
             output = self.run("cat-file", "--batch", stdin="".join(f"{blob}\n" for blob in blobs.values()).encode())
         texts, at = {}, 0
         for file in blobs:

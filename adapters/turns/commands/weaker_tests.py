@@ -27,8 +27,8 @@ def weakened(
     """
     base = workspace.base()
     changed = [file for file in workspace.files(base, tree) if _matters(file, commands)][:MOST]
-    asked = [place for file in changed for place in ((base, _before(file)), (tree, file.path))]
-    texts = workspace.texts(asked, longest=LONGEST_SOURCE)
+    places = [place for file in changed for place in ((base, _before(file)), (tree, file.path))]
+    texts = workspace.texts(places, longest=LONGEST_SOURCE)
     sources = [
         ChangedSource(file.path, texts.get((base, _before(file))), texts.get((tree, file.path)), file.renamed_from)
         for file in changed

@@ -101,8 +101,8 @@ def _read_by(commands: Sequence[str], workspace: Workspace, head: str, changed: 
     if workspace.prefix:
         named |= {f"{workspace.prefix}/{name}" for name in named}
     for _ in range(_DEPTH):
-        asked = [(head, name) for name in sorted(filter(_is_below, named - seen))]
-        texts = workspace.texts(asked, longest=_LONGEST_SCRIPT)
+        places = [(head, name) for name in sorted(filter(_is_below, named - seen))]
+        texts = workspace.texts(places, longest=_LONGEST_SCRIPT)
         seen |= named
         named = {name for (_, script), text in texts.items() for name in sourced_in(script, text)}
         read |= {path for path in paths if path in named or any(path.startswith(f"{name}/") for name in named)}
