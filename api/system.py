@@ -22,7 +22,6 @@ from adapters.store.spelling import spelled_out
 from adapters.store.sqlite.views import open_views
 from adapters.store.texts import forget_rounds
 from adapters.turns.live import Live
-from adapters.turns.usage_notes import UsageNotes
 from adapters.writer.writer import Nearest, Writer, no_snapshot
 from api.node.hub import Hub
 from api.node.presence import ThisNode, server_name
@@ -120,8 +119,7 @@ class Core:
         self.settings, self.team, self.sandbox, self.store, _ = ground
         self.clock = self.store.clock
         self.forgetting = Forgetting()
-        self.live = Live(self.clock, stir)
-        self.live.notes = UsageNotes(self.settings.node_dir / "used", self._attempt_of)
+        self.live = Live(self.clock, stir, self.store.turns)
         self.writer = Writer(
             self.store,
             self.clock,
@@ -149,10 +147,6 @@ class Core:
             sharing=self.sharing,
             attendances=self.store.attendances or FileAttendances(self.settings.node_dir / "attended"),
         )
-
-    def _attempt_of(self, turn_id: str) -> int | None:
-        """Returns the attempt that holds the turn, whichever process runs it."""
-        return self.store.turns.attempts([turn_id]).get(turn_id)
 
     def _sharing(self) -> "Sharing | None":
         """The workspaces of this machine and others; None if there is only one machine."""
@@ -441,7 +435,7 @@ class System(Core):
         receivers = Receivers(self.team.notify)
         outbox = await asyncio.to_thread(open_outbox, self.store, self.settings.node_dir / "notify.db")
         head, scale = self.store.head(), self.settings.retry_seconds
-        return Notifier(receivers, outbox, self.views, self.clock, head=head, scale=scale)
+        return Notifier(receivers, outbox, self.views, self.follower, self.clock, head=head, scale=scale)
 
     async def _checkpointer(self) -> "Checkpointer | None":
         """The sender of checkpoints; None if it is not configured."""

@@ -68,6 +68,13 @@ class TurnStatus(NamedTuple):
     worker: str | None
 
 
+class UsedSoFar(NamedTuple):
+    """What the attempt that holds a turn has used, as it keeps it."""
+
+    attempt: int
+    used: str
+
+
 class Turns(Protocol):
     """The turns of a store. Times are milliseconds."""
 
@@ -92,6 +99,13 @@ class Turns(Protocol):
 
     def give_back(self, lease: Lease) -> bool:
         """Return the turn to the queue at once; False if the lease is lost."""
+
+    def keep_used(self, turn_id: str, attempt: int, used: str) -> None:
+        """Keep with the lease what the attempt has used; nothing if it does not hold the turn. Nothing is flushed, as
+        for `take_all`."""
+
+    def used(self, turn_id: str) -> UsedSoFar | None:
+        """What the attempt that holds the turn has kept; None if nothing, or if none holds it."""
 
     def release(self, worker: str) -> int:
         """Give back every turn of a worker that is dead or stops. Returns how many."""

@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 
 from adapters.agents.activity import Activity
 from adapters.agents.attempt import UNKNOWN, Doing
-from adapters.turns.usage_notes import UsageNotes
+from adapters.store.turns import Turns
+from adapters.turns.kept_usage import used_elsewhere
 from domain.session.activity import ActivitySummary
 from domain.session.attempt_ends import WorkSoFar
 from domain.session.record import Recorded
@@ -59,10 +60,12 @@ class RunningAttempt:
     """One attempt of a turn, while it runs. From any thread."""
 
     def __init__(self, live: "Live", ring: _Ring, turn_id: str, number: int) -> None:
-        self._live, self._ring, self._turn_id, self._number = live, ring, turn_id, number
-        self._began = live.clock()
+        self._live, self._ring, self.turn_id, self.number = live, ring, turn_id, number
+        self.began = live.clock()
         self._doing = Doing(live.clock)
         self._reported: Callable[[], Usage] = Usage
+        self.heard: Callable[[], None] = lambda: None
+        """Called from any thread whenever there may be more to count."""
 
     def observe(self, seen: Activity) -> None:
         """The agent did or said something."""
@@ -70,8 +73,8 @@ class RunningAttempt:
         with live.lock:
             self._ring.add(live.clock(), seen)
             self._doing.see(seen)
-        self._note()
-        live.wake(self._turn_id)
+        self.heard()
+        live.wake(self.turn_id)
         live.stir()
 
     @property
@@ -84,12 +87,7 @@ class RunningAttempt:
         """The agent's program printed a line."""
         with self._live.lock:
             self._doing.hear(line)
-        self._note()
-
-    def _note(self) -> None:
-        """Have other processes know what it has used."""
-        if self._live.notes is not None:
-            self._live.notes.heard(self._turn_id)
+        self.heard()
 
     def activity(self) -> tuple[ActivitySummary, tuple[Blob, ...]] | None:
         """The outcome as it would be recorded now."""
@@ -109,12 +107,8 @@ class RunningAttempt:
     def so_far(self) -> WorkSoFar:
         """The outcome to record if it is ended now."""
         activity, blobs = self.activity() or (None, ())
-        return self.figures().changed(activity=activity, blobs=blobs)
-
-    def figures(self) -> WorkSoFar:
-        """How long it has taken and what it has used so far."""
-        seconds = max(0, self._live.clock() - self._began) / 1000
-        return WorkSoFar(attempt=self._number, seconds=seconds, usage=self.usage())
+        seconds = max(0, self._live.clock() - self.began) / 1000
+        return WorkSoFar(attempt=self.number, seconds=seconds, usage=self.usage(), activity=activity, blobs=blobs)
 
 
 class Bell:
@@ -144,15 +138,16 @@ class Bell:
 class Live:
     """The turns that run in this process, or ran until recently. From any thread."""
 
-    def __init__(self, clock: Callable[[], int], stir: Callable[[], None] = lambda: None) -> None:
-        """`stir` is called from any thread whenever an agent did or said something."""
-        self.clock, self.stir, self.lock = clock, stir, threading.RLock()
+    def __init__(
+        self, clock: Callable[[], int], stir: Callable[[], None] = lambda: None, turns: Turns | None = None
+    ) -> None:
+        """`stir` is called from any thread whenever an agent did or said something. With `turns`, attempts keep what
+        they have used in their rows, for other processes."""
+        self.clock, self.stir, self.turns, self.lock = clock, stir, turns, threading.RLock()
         self._rings: OrderedDict[str, _Ring] = OrderedDict()
         self._running: dict[str, RunningAttempt] = {}
         self._since: dict[str, int] = {}
         self.closed = False
-        self.notes: UsageNotes | None = None
-        """Where attempts are noted for other processes, if anywhere."""
         self._listeners: dict[str, list[Bell]] = {}
 
     @contextmanager
@@ -161,25 +156,20 @@ class Live:
         attempt = self.attempt(turn_id, number)
         with self.lock:
             self._running[turn_id] = attempt
-        if self.notes is not None:
-            self.notes.begin(turn_id, attempt.figures)
         try:
             yield attempt
         finally:
             with self.lock:
-                is_newest = self._running.get(turn_id) is attempt
-                if is_newest:
+                if self._running.get(turn_id) is attempt:
                     del self._running[turn_id]
-            if is_newest and self.notes is not None:
-                self.notes.end(turn_id)
 
     def so_far(self, turn_id: str) -> WorkSoFar | None:
-        """The activity so far of the attempt that runs here; of one elsewhere on this machine, its figures."""
+        """The activity so far of the attempt that runs here; of one elsewhere, what it has used."""
         with self.lock:
             attempt = self._running.get(turn_id)
         if attempt is not None:
             return attempt.so_far()
-        return None if self.notes is None else self.notes.so_far(turn_id)
+        return None if self.turns is None else used_elsewhere(self.turns, turn_id, self.clock())
 
     def attempt(self, turn_id: str, number: int = 1) -> RunningAttempt:
         """An attempt of the turn begins. Its frames continue the numbers of the previous one."""

@@ -15,7 +15,7 @@ from tests.adapters.audited import copied, harmed, rows, verified, written
 from tests.adapters.flips import outcome
 
 NO_FACTS: Final = {
-    "turns": {"worker", "lease_until"},
+    "turns": {"worker", "lease_until", "used"},
     "secrets": {"value"},
     "epochs": {"number", "head"},
 }

@@ -134,7 +134,7 @@ def test_the_status_of_a_turn_is_reported(store: Store) -> None:
 def insert(store: Store, count: int, state: str) -> None:
     """Turns of sessions without an owner, in tens of the same instant."""
     rows = [(f"x-{state}{n}.t1", f"x-{state}{n}", state, START + 1 + n // 10) for n in range(count)]
-    statement = "INSERT INTO turns VALUES (?, ?, 3, 'ask', 'Ada', 'dev', ?, 0, NULL, NULL, NULL, ?4, '', ?4)"
+    statement = "INSERT INTO turns VALUES (?, ?, 3, 'ask', 'Ada', 'dev', ?, 0, NULL, NULL, NULL, ?4, '', ?4, NULL)"
     with store._transaction() as connection:
         connection.executemany(statement, rows)
 

@@ -16,7 +16,7 @@ from tests.api.server import Json, inside, session, start, system, until
 
 COLUMNS = (
     "stream", "version", "work", "agent", "role", "state", "attempt", "worker", "lease_until", "deadline",
-    "requested_at", "owner", "rank",
+    "requested_at", "owner", "rank", "used",
 )  # fmt: skip
 HELD = "UPDATE turns SET state = 'running', attempt = 1, worker = ?, lease_until = 1 WHERE stream = ?"
 STRANGE: dict[str, tuple[object, ...]] = {
@@ -33,6 +33,7 @@ STRANGE: dict[str, tuple[object, ...]] = {
     "agent": ("", "strange", "\0"),
     "role": ("", "strange", "\0"),
     "owner": ("", "\0"),
+    "used": ("", "{", "[]", '{"since": "x"}', '{"since": -1, "usage": {"inputTokens": -5}}'),
 }
 
 

@@ -61,6 +61,7 @@ def _copy_turns(log: sqlite3.Connection, number: int) -> None:
     """A turn is named after its session."""
     log.execute(
         "INSERT INTO main.turns SELECT replace(turn_id, stream, stream || 'x' || :n), stream || 'x' || :n, version,"
-        " work, agent, role, state, attempt, worker, lease_until, deadline, requested_at, owner, rank FROM small.turns",
+        " work, agent, role, state, attempt, worker, lease_until, deadline, requested_at, owner, rank, NULL"
+        " FROM small.turns",
         {"n": number},
     )

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from adapters.store.errors import Conflict, Fenced
 from adapters.store.turn_changes import COUNTED, STEP, NewTurn, TurnAgain, TurnChange, TurnEnd, TurnState
-from adapters.store.turns import FIRST, LAST, Lease, OpenTurn, TurnPage, TurnPlace, TurnStatus
+from adapters.store.turns import FIRST, LAST, Lease, OpenTurn, TurnPage, TurnPlace, TurnStatus, UsedSoFar
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,7 @@ class MemoryTurn:
     until: int | None = None
     owner: str = ""
     rank: int = 0
+    used: str | None = None
 
     @property
     def open(self) -> OpenTurn:
@@ -88,10 +89,10 @@ def apply(turns: ChainMap[str, MemoryTurn], change: TurnChange) -> None:
         if turn is None or (change.attempt is not None and (turn.state, turn.attempt) != ("running", change.attempt)):
             raise Fenced(change.turn_id, change.attempt or 0)
         request = turn.request._replace(agent=change.agent or turn.request.agent, deadline=change.deadline)
-        turns[change.turn_id] = replace(turn, request=request, state=change.state, until=change.not_before)
+        turns[change.turn_id] = replace(turn, request=request, state=change.state, until=change.not_before, used=None)
         return
     if turn is not None and _may_end(turn, change):
-        turns[change.turn_id] = replace(turn, state=change.state, until=None)
+        turns[change.turn_id] = replace(turn, state=change.state, until=None, used=None)
     elif change.fenced:
         raise Fenced(change.turn_id, change.said_by)
 
@@ -129,7 +130,8 @@ class MemoryTurns:
             turn = self._turns.get(turn_id)
             if turn is None or turn.state not in ("queued", "running") or not turn.free(now):
                 return None
-            taken = replace(turn, state="running", attempt=turn.attempt + 1, worker=worker, until=now + lease_ms)
+            until, attempt = now + lease_ms, turn.attempt + 1
+            taken = replace(turn, state="running", attempt=attempt, worker=worker, until=until, used=None)
             self._turns[turn_id] = taken
         return taken.lease()
 
@@ -165,6 +167,18 @@ class MemoryTurns:
             latest = until if until is None or turn.until is None else max(turn.until, until)
             self._turns[lease.turn_id] = replace(turn, state=state, until=latest)
             return True
+
+    def keep_used(self, turn_id: str, attempt: int, used: str) -> None:
+        with self._lock:
+            turn = self._turns.get(turn_id)
+            if turn is not None and (turn.state, turn.attempt) == ("running", attempt):
+                self._turns[turn_id] = replace(turn, used=used)
+
+    def used(self, turn_id: str) -> UsedSoFar | None:
+        turn = self._turns.get(turn_id)
+        if turn is None or turn.state != "running" or turn.used is None:
+            return None
+        return UsedSoFar(turn.attempt, turn.used)
 
     def release(self, worker: str) -> int:
         with self._lock:

@@ -41,7 +41,7 @@ CREATE TABLE turns (
   turn_id text COLLATE "C" PRIMARY KEY, stream text COLLATE "C" NOT NULL, version bigint NOT NULL, work text NOT NULL,
   agent text NOT NULL, role text NOT NULL, state text NOT NULL, attempt bigint NOT NULL, worker text,
   lease_until bigint, deadline bigint, requested_at bigint NOT NULL, owner text COLLATE "C" NOT NULL DEFAULT '',
-  rank bigint NOT NULL DEFAULT 0
+  rank bigint NOT NULL DEFAULT 0, used text
 );
 CREATE TABLE nodes (name text COLLATE "C" PRIMARY KEY, role text NOT NULL, last_seen bigint NOT NULL);
 CREATE TABLE keys (name text COLLATE "C" PRIMARY KEY, digest text NOT NULL, scope text NOT NULL, expires bigint);
@@ -60,10 +60,12 @@ CREATE INDEX IF NOT EXISTS turns_ranked ON turns (state, rank, turn_id) WHERE st
 CREATE INDEX IF NOT EXISTS turns_owned ON turns (owner, stream) WHERE state IN ('queued', 'running');
 """
 _DIGESTS: Final = "ALTER TABLE receipts ADD COLUMN IF NOT EXISTS digest bytea"
+_USED: Final = "ALTER TABLE turns ADD COLUMN IF NOT EXISTS used text"
 _FORMS: Final = f"""
 ALTER TABLE events ADD COLUMN IF NOT EXISTS form integer NOT NULL DEFAULT 1;
 UPDATE log SET format = {FORMAT};
 """
+_COLUMNS: Final = (("receipts", "digest", _DIGESTS), ("events", "form", _FORMS), ("turns", "used", _USED))
 _NOTIFICATIONS: Final = """
 CREATE TABLE IF NOT EXISTS bookmark (one integer PRIMARY KEY CHECK (one = 1), position bigint NOT NULL);
 CREATE TABLE IF NOT EXISTS notifications (
@@ -112,7 +114,7 @@ def prepare(connections: Connections) -> None:
 
 
 def _add(connections: Connections) -> None:
-    """Make the tables that came later, of which the first versions know nothing."""
+    """Make the tables and columns that came later, of which the first versions know nothing."""
     with connections.transaction() as connection:
         for table, schema in _LATER.items():
             if table not in _tables(connection):
@@ -122,16 +124,10 @@ def _add(connections: Connections) -> None:
         if connection.execute(ranked).fetchone() is None:
             connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('hansard', 0))")
             connection.raw.execute(_RANKS.encode())
-        digests = (
-            "SELECT 1 FROM information_schema.columns WHERE table_schema = 'hansard' AND table_name = 'receipts'"
-            " AND column_name = 'digest'"
-        )
-        if connection.execute(digests).fetchone() is None:
-            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('hansard', 0))")
-            connection.raw.execute(_DIGESTS.encode())
-        if not has_forms(connection):
-            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('hansard', 0))")
-            connection.raw.execute(_FORMS.encode())
+        for table, column, statement in _COLUMNS:
+            if not _has_column(connection, table, column):
+                connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('hansard', 0))")
+                connection.raw.execute(statement.encode())
 
 
 def check_format(connections: Connections) -> None:
@@ -170,11 +166,12 @@ def has_log(connection: PostgresConnection) -> bool:
 
 def has_forms(connection: SqlConnection) -> bool:
     """Tell whether the rows of events say how they are hashed: those of the first version do not."""
-    column = (
-        "SELECT 1 FROM information_schema.columns WHERE table_schema = 'hansard' AND table_name = 'events'"
-        " AND column_name = 'form'"
-    )
-    return connection.execute(column).fetchone() is not None
+    return _has_column(connection, "events", "form")
+
+
+def _has_column(connection: SqlConnection, table: str, column: str) -> bool:
+    there = "SELECT 1 FROM information_schema.columns WHERE table_schema = 'hansard' AND table_name = ?"
+    return connection.execute(f"{there} AND column_name = ?", (table, column)).fetchone() is not None
 
 
 def faults(connection: SqlConnection) -> list[str]:

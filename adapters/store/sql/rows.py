@@ -21,10 +21,11 @@ _FIRST_PAGE, _PAGE_BYTES = 32, 1 << 22
 sizes of a page tell those of the next one."""
 _EVENT = "position, stream, version, topic, state, hash, form"
 _STATE = 4
-_TURN = (
+TURN_COLUMNS = (
     "turn_id, stream, version, work, agent, role, state, attempt, worker, lease_until, deadline, requested_at,"
     " owner, rank"
 )
+"""Without what running attempts have used: that is part of a lease, which ends where a log is moved or proved."""
 
 
 class SqlRows(ABC):
@@ -163,10 +164,10 @@ class SqlRows(ABC):
     def turns(self, stream: str | None = None) -> Iterator[Sequence[Any]]:
         """The lease table by turn: all of it, or what is named after a session."""
         if stream is None:
-            yield from self._by_key(_TURN, "turns", "turn_id")
+            yield from self._by_key(TURN_COLUMNS, "turns", "turn_id")
             return
         with self._reading() as connection:
-            named = f"SELECT {_TURN} FROM turns WHERE turn_id > ? AND turn_id < ?"
+            named = f"SELECT {TURN_COLUMNS} FROM turns WHERE turn_id > ? AND turn_id < ?"
             rows = connection.execute(named, (f"{stream}.", f"{stream}/")).fetchall()
         yield from rows
 

@@ -6,8 +6,9 @@ from typing import Any, Final, get_args
 from adapters.store.errors import Fenced
 from adapters.store.port import NO_LIMIT, Access, SqlConnection, SqlResult
 from adapters.store.sql.log import marks
+from adapters.store.sql.rows import TURN_COLUMNS
 from adapters.store.turn_changes import COUNTED, STEP, NewTurn, TurnAgain, TurnChange, TurnEnd, TurnState
-from adapters.store.turns import FIRST, LAST, Lease, OpenTurn, TurnPage, TurnPlace, TurnStatus
+from adapters.store.turns import FIRST, LAST, Lease, OpenTurn, TurnPage, TurnPlace, TurnStatus, UsedSoFar
 
 _LEASE: Final = "turn_id, stream, version, work, agent, role, attempt, worker, lease_until, deadline"
 _UNSETTLED: Final = "state IN ('queued', 'running')"
@@ -24,7 +25,7 @@ _OF: Final = "SELECT owner FROM turns WHERE turn_id > :{0}_from AND turn_id < :{
 _OWNER: Final = f"coalesce(({_OF.format('own')}), ({_OF.format('root')}), :asked_by)"
 _OPEN: Final = f"FROM turns WHERE {_UNSETTLED} AND work <> 'wait' AND owner = {_OWNER}"
 _NEW: Final = (
-    "INSERT INTO turns VALUES (:turn_id, :session_id, :version, :work, :agent, :role, :state, 0, NULL, NULL, :deadline,"
+    f"INSERT INTO turns ({TURN_COLUMNS}) VALUES (:turn_id, :session_id, :version, :work, :agent, :role, :state, 0, NULL, NULL, :deadline,"
     f" :requested_at, {_OWNER}, :requested_at + :long + {STEP} * ("
     f"(SELECT count(*) FROM (SELECT 1 {_OPEN} LIMIT {COUNTED}) AS theirs)"
     f" + (SELECT count(*) FROM (SELECT 1 {_OPEN} AND stream = :session_id LIMIT {COUNTED}) AS ours)))"
@@ -95,6 +96,21 @@ class SqlTurns:
             )
         return done.rowcount == 1
 
+    def keep_used(self, turn_id: str, attempt: int, used: str) -> None:
+        with self._leasing() as connection:
+            connection.execute(
+                "UPDATE turns SET used = ? WHERE turn_id = ? AND attempt = ? AND state = 'running'",
+                (used, turn_id, attempt),
+            )
+
+    def used(self, turn_id: str) -> UsedSoFar | None:
+        with self._reading() as connection:
+            row = connection.execute(
+                "SELECT attempt, used FROM turns WHERE turn_id = ? AND state = 'running' AND used IS NOT NULL",
+                (turn_id,),
+            ).fetchone()
+        return None if row is None else UsedSoFar(*row)
+
     def release(self, worker: str) -> int:
         with self._transaction() as connection:
             return self._released(connection, worker)
@@ -159,7 +175,8 @@ class SqlTurns:
 
 def _taken(connection: SqlConnection, turn_id: str, worker: str, now: int, until: int) -> Lease | None:
     row = connection.execute(
-        f"UPDATE turns SET state = 'running', attempt = {_NEXT}, worker = :worker, lease_until = :until"
+        f"UPDATE turns SET state = 'running', attempt = {_NEXT}, worker = :worker, lease_until = :until,"
+        " used = NULL"
         f" WHERE turn_id = :turn_id AND {_UNSETTLED} AND {_FREE} RETURNING {_LEASE}",
         {"turn_id": turn_id, "worker": worker, "now": now, "until": until},
     ).fetchone()
@@ -219,7 +236,7 @@ def _end(connection: SqlConnection, change: TurnEnd) -> SqlResult:
     states = ", ".join(f"'{state}'" for state in change.before)
     before = f" AND state IN ({states})" if states else ""
     return connection.execute(
-        "UPDATE turns SET state = :state, lease_until = NULL"
+        "UPDATE turns SET state = :state, lease_until = NULL, used = NULL"
         f" WHERE turn_id = :turn_id{before} AND attempt = coalesce(:attempt, attempt)",
         {"state": change.state, "turn_id": change.turn_id, "attempt": change.attempt},
     )
@@ -229,7 +246,7 @@ def _ask_again(connection: SqlConnection, change: TurnAgain) -> SqlResult:
     held = "" if change.attempt is None else " AND state = 'running' AND attempt = :attempt"
     return connection.execute(
         "UPDATE turns SET state = :state, agent = coalesce(:agent, agent), lease_until = :not_before,"
-        f" deadline = :deadline WHERE turn_id = :turn_id{held}",
+        f" deadline = :deadline, used = NULL WHERE turn_id = :turn_id{held}",
         change._asdict(),
     )
 

@@ -32,10 +32,14 @@ _FORMS: Final = ("ALTER TABLE events ADD COLUMN form INTEGER NOT NULL DEFAULT 1"
 _DIGESTS: Final = ("ALTER TABLE receipts ADD COLUMN digest BLOB",)
 
 
+_USED: Final = ("ALTER TABLE turns ADD COLUMN used TEXT",)
+
+
 def _missing_columns(connection: sqlite3.Connection) -> tuple[str, ...]:
     """The statements that add them. A new file has no tables yet."""
     turns, receipts = columns_of(connection, "turns"), columns_of(connection, "receipts")
     ranks: tuple[str, ...] = _RANKS if turns and "rank" not in turns else ()
+    ranks += _USED if turns and "used" not in turns else ()
     events = columns_of(connection, "events")
     ranks += _FORMS if events and "form" not in events else ()
     return ranks + (_DIGESTS if receipts and "digest" not in receipts else ())

@@ -26,6 +26,7 @@ from adapters.store.port import StoredReceipt
 from adapters.store.rows import Row
 from adapters.store.sql.compression import pack
 from adapters.store.sql.log import SqlRecorder, check_empty, hash_of, receipts_of, redact, rows_of
+from adapters.store.sql.rows import TURN_COLUMNS
 from adapters.store.sql.turns import SqlTurns, apply, check_held
 from adapters.store.sql.vault import SqlVault
 from adapters.store.sqlite.columns import add_columns
@@ -212,7 +213,8 @@ class SqliteStore(SqlRecorder):
             for table, rows in pages:
                 places = ", ".join("?" * COLUMNS[table])
                 packed = [(row[0], *_packed(row)) for row in rows] if table == "events" else rows
-                insert(connection, f"INSERT INTO {table} VALUES ({places})", packed)
+                into = f"turns ({TURN_COLUMNS})" if table == "turns" else table
+                insert(connection, f"INSERT INTO {into} VALUES ({places})", packed)
 
     def _forget_wal(self) -> None:
         """Empty the write-ahead log if no one reads from it; otherwise the next checkpoint does."""

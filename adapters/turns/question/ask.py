@@ -22,6 +22,7 @@ from adapters.turns.commands.prepare import environment
 from adapters.turns.conversation import said_before
 from adapters.turns.folder import checkout, judged, workspace_of
 from adapters.turns.job import Job, RenderedPrompt
+from adapters.turns.kept_usage import kept
 from adapters.turns.live import Live, RunningAttempt
 from adapters.turns.people_commits import with_people_commits
 from adapters.turns.question.permissions import Questions
@@ -81,7 +82,8 @@ class Asking:
             watched = changed(
                 turn, observe=attempt.observe, transcribe=attempt.transcribe, meter=attempt.meter, permit=permit
             )
-            reply = await agent.ask(watched)
+            async with contextlib.nullcontext() if self._live.turns is None else kept(self._live.turns, attempt):
+                reply = await agent.ask(watched)
         if job.request.access != "write" and len(reply.text) < SHORT:  # only the words are kept
             return self.answer(job, rendered, reply, turn.workspace, attempt)
         return await asyncio.to_thread(self.answer, job, rendered, reply, turn.workspace, attempt)
