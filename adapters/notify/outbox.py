@@ -36,22 +36,25 @@ class Outbox:
     """The tables `bookmark` and `notifications`. `alone` provides a connection in a transaction that excludes any other
     process changes them. Raises what it raises."""
 
-    def __init__(self, alone: Access) -> None:
-        self._alone = alone
+    def __init__(self, alone: Access, *, with_log: bool) -> None:
+        """`with_log`: the tables are in the log's database and go back with it, so that they always fit it."""
+        self._alone, self._with_log = alone, with_log
 
     def begin(self, head: int) -> int:
         """Up to which position of the log this is complete; on first use, everything so far counts as done. A log that
         ends before that has gone back."""
-        self.rewind(head)
         with self._alone() as db:
             db.execute("INSERT INTO bookmark VALUES (1, ?) ON CONFLICT DO NOTHING", [head])
-            return _bookmark(db)
+        return self.rewind(head)
 
-    def rewind(self, head: int) -> None:
-        """Drop what waits for events beyond the head of the log, which has gone back: the next ones there are new."""
+    def rewind(self, position: int) -> int:
+        """Drop what waits for events after this position, up to which the log that has gone back is the same: the next
+        ones there are new. Returns up to which position this is complete now."""
         with self._alone() as db:
-            db.execute("DELETE FROM notifications WHERE position > ?", [head])
-            db.execute("UPDATE bookmark SET position = ? WHERE position > ?", [head, head])
+            if not self._with_log:
+                db.execute("DELETE FROM notifications WHERE position > ?", [position])
+                db.execute("UPDATE bookmark SET position = ? WHERE position > ?", [position, position])
+            return _bookmark(db)
 
     def add(self, notifications: Iterable[Notification], *, upto: int, now: int) -> None:
         """Add new items, only once even with several processes, and remember how far the log was read."""
@@ -112,7 +115,9 @@ def _bookmark(db: SqlConnection) -> int:
 def open_outbox(store: Store, path: Path) -> Outbox:
     """The outbox in the database that machines share; without one in this file, which processes of the machine may
     share. Raises sqlite3.Error or StoreError."""
-    return Outbox(store.outbox or _in_file(path))
+    if store.outbox is not None:
+        return Outbox(store.outbox, with_log=True)
+    return Outbox(_in_file(path), with_log=False)
 
 
 def _in_file(path: Path) -> Access:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, Protocol
 
 import orjson
 
@@ -41,16 +41,34 @@ Send = Callable[[Notification], Awaitable[str | None]]
 _log = logging.getLogger(__name__)
 
 
-class Notifier:
-    """Reads the inbox after each page of events, and keeps what is new. Each receiver has its own sender.
+class Following(Protocol):
+    """What keeps the views up to date."""
 
-    `scale`: real seconds in a second of backoff. Raises sqlite3.Error where the outbox cannot be used.
-    """
+    @property
+    def epoch(self) -> int:
+        """How often the log has gone back."""
+
+    async def has_begun(self) -> None:
+        """Until the views have all events from before this process, or from before the log went back."""
+
+
+class Notifier:
+    """Reads the inbox after each page of events, and keeps what is new. Each receiver has its own sender."""
 
     def __init__(
-        self, receivers: Receivers, outbox: Outbox, views: Views, clock: Callable[[], int], *, head: int, scale: float
+        self,
+        receivers: Receivers,
+        outbox: Outbox,
+        views: Views,
+        follower: Following,
+        clock: Callable[[], int],
+        *,
+        head: int,
+        scale: float,
     ) -> None:
+        """`scale`: real seconds in a second of backoff. Raises sqlite3.Error where the outbox cannot be used."""
         self._receivers, self._outbox, self._views, self._clock = receivers, outbox, views, clock
+        self._follower = follower
         self._read = outbox.begin(head)
         self._loop = asyncio.get_running_loop()
         self._woken = asyncio.Event()
@@ -93,6 +111,7 @@ class Notifier:
         while True:
             await self._woken.wait()
             self._woken.clear()
+            await self._follower.has_begun()  # nobody wakes this again for what the views get later
             try:
                 has_new = await asyncio.to_thread(self._collect)
             except StoreError as error:  # the database is away
@@ -113,8 +132,7 @@ class Notifier:
         """True if something began to wait."""
         has_new = False
         if self._back is not None:
-            self._outbox.rewind(self._back)
-            self._read, self._back = min(self._read, self._back), None
+            self._read, self._back = self._outbox.rewind(self._back), None
         while True:
             with self._views.reading() as db:
                 waiting = inbox.begun_after(db, self._read, inbox.MOST)
@@ -128,7 +146,8 @@ class Notifier:
     def _notifications(self, position: int, item: WaitingItem) -> list[Notification]:
         data = item.model_dump(mode="json", by_alias=True)
         body = orjson.dumps({"type": "session.waits", "timestamp": item.since, "data": data})
-        name, since = f"{item.session_id}.{position}", milliseconds(item.since)
+        epoch = self._follower.epoch  # what waits at the same place after the log has gone back is something else
+        name, since = f"{item.session_id}.{position}" + (f"-{epoch}" if epoch else ""), milliseconds(item.since)
         sent = [(name, body, since)]
         for number, at in enumerate(item.approval.remind_at if item.approval else (), start=1):
             sent.append((f"{name}{_REMINDER}{number}", b"", milliseconds(at)))
@@ -152,6 +171,7 @@ class Notifier:
     async def _send(self, one: Notification) -> str | None:
         """Why it could not be sent; None if it was, or nothing waits any more."""
         if not one.body:
+            await self._follower.has_begun()
             body = await asyncio.to_thread(self._reminder, one)
             if not body:
                 return None

@@ -1,5 +1,6 @@
 """Sessions that start to wait are sent once to a command or webhook, and kept while it is down."""
 
+import asyncio
 import base64
 import hmac
 import json
@@ -7,19 +8,24 @@ import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from adapters.agents.tables import BadTeam
 from adapters.agents.team import load
+from adapters.clock import Clock
+from adapters.notify.outbox import Notification, Outbox, open_outbox
+from api.node.notifier import Notifier
+from projections.views.inbox import WaitingItem
 from tests.api.server import Json, Server, delivery, ended, free_port, inside, serving, start, until
+from tests.kit.memory_store import MemoryStore
 from tests.kit.postgres import cluster, require
 
 KEY = b"0123456789abcdef01234567"
@@ -333,3 +339,109 @@ def test_a_secret_that_is_not_there_keeps_the_server_from_starting(
     file = hook(tmp_path, "https://example.org/hook")
     with pytest.raises(AssertionError, match="TEST_HOOK_SECRET"), serving(tmp_path, team=file):
         pass
+
+
+# -- a log that goes back ------------------------------------------------------------------------------------------
+
+
+class Log:
+    """What waits, and how far the views have got."""
+
+    def __init__(self, *positions: int) -> None:
+        self.positions, self.epoch, self.complete = list(positions), 0, asyncio.Event()
+        self.complete.set()
+
+    async def has_begun(self) -> None:
+        await self.complete.wait()
+
+    @contextmanager
+    def reading(self) -> Iterator[Any]:
+        yield self
+
+    def begun_after(self, _: Any, after: int, limit: int) -> list[tuple[int, Any]]:
+        if not self.complete.is_set():
+            return []
+        return [(each, ITEM.model_copy(update={"version": each})) for each in self.positions if each > after][:limit]
+
+
+ITEM = WaitingItem.model_construct(session_id="review-1", since="2026-01-01T00:00:00.000Z", approval=None)
+
+
+class Told:
+    """The receivers: the names of what they were told."""
+
+    names = ("webhook",)
+
+    def __init__(self) -> None:
+        self.got: list[str] = []
+
+    async def send(self, one: Notification, _: int) -> None:
+        self.got.append(one.id)
+
+
+def rewinding(path: Path, with_log: bool, log: Log, story: Callable[[Notifier, Told], Awaitable[None]]) -> list[str]:
+    """Returns what was told meanwhile."""
+    told = Told()
+    outbox = Outbox(open_outbox(MemoryStore(), path)._alone, with_log=with_log)
+
+    async def run() -> None:
+        receivers: Any = told
+        notifier = Notifier(receivers, outbox, log, log, Clock(), head=0, scale=0.0)  # type: ignore[arg-type]
+        await story(notifier, told)
+        log.complete.set()
+        await notifier.stop()
+
+    asyncio.run(run())
+    return told.got
+
+
+async def happens(told: Told, count: int) -> None:
+    async with asyncio.timeout(5):
+        while len(told.got) < count:  # noqa: ASYNC110 - it is the receiver's list
+            await asyncio.sleep(0.005)
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> Log:
+    log = Log(10, 20)
+    monkeypatch.setattr("api.node.notifier.inbox.begun_after", log.begun_after)
+    return log
+
+
+@pytest.mark.parametrize("with_log", [True, False])
+def test_after_the_log_has_gone_back_the_notifier_waits_for_its_views(tmp_path: Path, log: Log, with_log: bool) -> None:
+    """Nothing wakes it again for what they get only later."""
+
+    async def story(notifier: Notifier, told: Told) -> None:
+        await happens(told, 2)
+        log.complete.clear()
+        log.epoch, log.positions = 1, [10, 20, 30]
+        notifier.rewound(20)
+        notifier.seen([cast(Any, None)])
+        await asyncio.sleep(0.05)
+        log.complete.set()
+        await happens(told, 3)
+
+    assert rewinding(tmp_path / "notify.db", with_log, log, story) == ["review-1.10", "review-1.20", "review-1.30-1"]
+
+
+def test_what_begins_to_wait_at_the_place_of_what_is_gone_is_told(tmp_path: Path, log: Log) -> None:
+    async def story(notifier: Notifier, told: Told) -> None:
+        await happens(told, 2)
+        log.epoch, log.positions = 1, [10, 20]
+        notifier.rewound(15)
+        await happens(told, 3)
+
+    assert rewinding(tmp_path / "notify.db", False, log, story) == ["review-1.10", "review-1.20", "review-1.20-1"]
+
+
+def test_an_outbox_that_goes_back_with_its_log_tells_nothing_twice(tmp_path: Path, log: Log) -> None:
+    """However much of the log is known to be the same."""
+
+    async def story(notifier: Notifier, told: Told) -> None:
+        await happens(told, 2)
+        log.epoch, log.positions = 1, [10, 20, 30]
+        notifier.rewound(5)
+        await happens(told, 3)
+
+    assert rewinding(tmp_path / "notify.db", True, log, story) == ["review-1.10", "review-1.20", "review-1.30-1"]

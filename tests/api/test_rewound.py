@@ -11,7 +11,8 @@ from pathlib import Path
 import httpx2 as httpx
 import pytest
 
-from tests.api.server import Json, Server, serving, until
+from tests.api.server import Json, Server, delivery, serving, start, until
+from tests.api.test_notifications import SECRET, Receiver, exhausted, hook
 from tests.api.test_streams import Message, Stream
 from tests.kit.postgres import Cluster, require
 
@@ -54,9 +55,10 @@ def recorded(client: httpx.Client) -> list[Json]:
 
 def right(each: Server) -> bool:
     """Whether a server is ready, and lists exactly the sessions of the log."""
-    ready = each.client.get("/readyz")
+    if each.client.get("/readyz").status_code != 200 or each.client.get("/api/events").status_code != 200:
+        return False
     there = {event["sessionId"] for event in recorded(each.client) if not event["sessionId"].startswith("channel")}
-    return ready.status_code == 200 and listed(each.client) == there
+    return each.client.get("/readyz").status_code == 200 and listed(each.client) == there
 
 
 def quiet(server: Server) -> int:
@@ -134,6 +136,33 @@ def test_a_restore_under_two_servers_is_followed_without_a_restart(server: Clust
 @pytest.mark.parametrize("night", range(NIGHTS))
 def test_every_restore_under_two_servers_is_followed(server: Cluster, tmp_path: Path, night: int) -> None:
     restored_under_two_servers(server, tmp_path)
+
+
+def test_turns_and_notifications_go_back_with_the_log(
+    server: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A turn that no longer exists leaves its slot; what was told is not told again, and what is new is."""
+    monkeypatch.setenv("TEST_HOOK_SECRET", SECRET)
+    receiver = Receiver()
+    settings: Json = {"database": server.url("postgres"), "poll_seconds": 0.2, "worker_slots": 1, "lease_seconds": 600}
+    with receiver.listening(), serving(tmp_path, team=hook(tmp_path, receiver.url), **settings) as one:
+        waits = [exhausted(one)]
+        until(lambda: len(receiver.got) == 1, what="the first thing")
+        server.keep()
+        until(lambda: right(one), what="the database again")
+        waits.append(exhausted(one))
+        until(lambda: len(receiver.got) == 2, what="what will be gone")
+        gone = start(one.client, delivery({"planner": [{"text": "Much later.", "delayMs": 3_600_000}]}))
+        runs = 'hansard_turns{state="running"} 1.0'
+        until(lambda: runs in one.client.get("/metrics").text, what="a turn that will be gone")
+        server.restore()
+        until(lambda: gone not in listed(one.client) and right(one), what="the list again", seconds=30)
+        waits += [exhausted(one), exhausted(one)]  # in the only slot, which is free again
+        until(lambda: len(receiver.got) == 4, what="what is new")
+    assert [json.loads(body)["data"]["sessionId"] for _, body in receiver.got] == waits
+    names = [headers["webhook-id"] for headers, _ in receiver.got]
+    assert [name.endswith("-1") for name in names] == [False, False, True, True]
+    assert f"turn {gone}" not in one.log.read_text()
 
 
 class Proxy:
