@@ -30,16 +30,17 @@ _QUIET_SECONDS: Final = 15
 """After so much silence a line says how long ago the last sign of life was."""
 _COMMAND: Final = "$ "
 """What a command is announced with, in a frame of its own."""
+_SETUP: Final = "set-up"
+"""The title of such a frame if the command is one of the set-up."""
 _RULES: Final = re.compile(r"^[=\-_\s]+|[=\-_\s]+$")
 
 
 class RunningTurn:
     """One turn, and what it did so far."""
 
-    def __init__(self, turn: "TurnView", commands: frozenset[str] = frozenset()) -> None:
-        self.agent = one_line(str(turn.get("agent")))
-        self._commands = commands if turn.get("work") == "prepare" else None
-        """Of a baseline, the commands that have to pass; the others are the set-up."""
+    def __init__(self, turn: "TurnView") -> None:
+        is_baseline = turn.get("work") == "prepare"
+        self.agent = self._passing = sentence("baseline") if is_baseline else one_line(str(turn.get("agent")))
         self.seq = 0
         self._began = self._latest = monotonic()
         self._waited = _seconds_since(turn.get("requestedAt"))
@@ -64,17 +65,17 @@ class RunningTurn:
                 self._steps.pop(key, None)
                 self._steps[key] = words
                 if key not in self._calls:
-                    news = [words] if frame["kind"] != "notice" else self._lines(str(frame["text"]))
+                    news = [words] if frame["kind"] != "notice" else self._lines(frame)
                     self.news += [(self.agent, each) for each in news]
         while len(self._steps) > _STEPS:
             del self._steps[next(iter(self._steps))]
 
-    def _lines(self, text: str) -> list[str]:
+    def _lines(self, frame: "ActivityFrame") -> list[str]:
         """The last complete line of what a command printed; the rest of a line waits for its end."""
+        text = str(frame["text"])
         if text.startswith(_COMMAND) and "\n" not in text:
             self._unfinished = ""
-            if self._commands is not None:
-                self.agent = sentence("baseline" if text.removeprefix(_COMMAND) in self._commands else "set-up")
+            self.agent = sentence("set-up") if frame.get("title") == _SETUP else self._passing
             return [shortened(_last_line(text), _WIDTH)]
         complete, end, self._unfinished = (self._unfinished + text).rpartition("\n")
         return [shortened(_last_line(complete), _WIDTH)] if end and complete.strip() else []
@@ -99,10 +100,7 @@ class RunningTurns:
     async def look(self, sessions: "Iterable[Session]") -> list[RunningTurn]:
         """The turns, with what came since the last look."""
         open_ = {turn["turnId"]: (session, turn) for session in sessions for turn in _worked_on(session)}
-        self._turns = {
-            name: self._turns.get(name) or RunningTurn(turn, _commands_of(session))
-            for name, (session, turn) in open_.items()
-        }
+        self._turns = {name: self._turns.get(name) or RunningTurn(turn) for name, (_, turn) in open_.items()}
         for name, (session, _) in open_.items():
             self._turns[name].take(await self._frames(session["id"], name, self._turns[name].seq))
         return list(self._turns.values())
@@ -175,10 +173,6 @@ def _last_line(text: object) -> str:
 def _worked_on(session: "Session") -> "list[TurnView]":
     turns: list[TurnView] = session.get("outstandingTurns") or []
     return [turn for turn in turns if turn.get("work") != "wait" and not turn.get("external", turn.get("elsewhere"))]
-
-
-def _commands_of(session: "Session") -> frozenset[str]:
-    return frozenset(str(step["command"]) for step in session.get("validationCommands") or ())
 
 
 def _seconds_since(instant: object) -> float:

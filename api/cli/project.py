@@ -53,9 +53,11 @@ def init(
     is_new = _write(root / NAME, project_file(needs, team=team))
     for line in _report_of(needs):
         put(visible(line))
-    if not programs:
+    if named := os.environ.get("HANSARD_TEAM"):
+        say(sentence("The agents are those of {path}, which HANSARD_TEAM names.", path=named))
+    elif not programs:
         say(sentence("No agent program on PATH. Install one (`hansard team` lists them) and run `hansard init` again."))
-    if team:
+    if team and not named:
         _say_left_out(programs)
     if team and not is_new:
         say(sentence('To use the new team, add this to {name}: [delivery] team = "team.toml"', name=NAME))

@@ -18,7 +18,7 @@ from adapters.fence.toolchains import is_linked
 from adapters.files import is_empty
 from adapters.services.site import ServiceRun
 from adapters.turns.commands.fence import Fencing
-from adapters.turns.commands.run import CommandPlace, ValidationSettings, output_of, run_step
+from adapters.turns.commands.run import SETUP, CommandPlace, ValidationSettings, output_of, run_step
 from adapters.turns.commands.services import PlaceServices, Sites, in_site
 from adapters.turns.folder import checkout, pristine, workspace_of
 from adapters.turns.job import Job
@@ -222,7 +222,7 @@ class CommandPlaces:
         until = time.monotonic() + limit
         for step in self.job.preparation.setup:
             seconds = max(0.001, until - time.monotonic())
-            finished = await run_step(step, place, self.settings, seconds=seconds, anything=True)
+            finished = await run_step(step, place, self.settings, seconds=seconds, anything=True, title=SETUP)
             passed = finished.ended == "exit" and finished.exit_code == 0
             output = finished.detail if finished.ended == "not_started" else output_of(finished)
             if finished.ended == "timeout":

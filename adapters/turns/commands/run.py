@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from adapters.agents.activity import Activity
 from adapters.agents.speech import Speech
@@ -25,6 +25,8 @@ from domain.values.base import Text
 from domain.values.sentences import Sentence
 
 _ENDS: Mapping[str, Ended] = {"exit": "exited", "timeout": "timeout", "disk": "limit", "not_started": "not_started"}
+SETUP: Final = "set-up"
+"""The title of the line that announces a command of the set-up."""
 _TAIL = 4_000
 _FRESH = {"PYTHONDONTWRITEBYTECODE": "1"}  # it reuses compiled code if size and time in seconds are the same
 
@@ -116,16 +118,18 @@ async def run_step(
     *,
     seconds: float | None = None,
     anything: bool = False,
+    title: str | None = None,
 ) -> Finished:
     """The rule of a validation (rule 8): its exit code counts, whatever it prints; the end of the output is kept.
 
-    `seconds` is its limit if that differs from the validation's; `anything` skips the list of allowed commands.
+    `seconds` is its limit if that differs from the validation's; `anything` skips the list of allowed commands; `title`
+    is that of the line that announces it.
     """
     if not anything and not is_allowed(step.argv, settings.commands_allowed):
         # It may have been recorded when more was allowed, or under other settings.
         detail = Sentence("command_not_allowed_here", detail=only(settings.commands_allowed))
         return Finished(None, "", "", truncated=False, seconds=0.0, ended="not_started", detail=detail)
-    place.observe(Activity(kind="notice", text=f"$ {step.command}"))
+    place.observe(Activity(kind="notice", title=title, text=f"$ {step.command}"))
     place.home.mkdir(parents=True, exist_ok=True)  # for each command, because one may have removed it
     link_into(place.home)
     output = Speech(place.observe)

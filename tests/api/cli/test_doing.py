@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from adapters.turns.commands.run import SETUP
 from api.cli.activity import RunningTurn, step
 
 TURN: dict[str, Any] = {"turnId": "delivery-1.t1", "agent": "Claude", "requestedAt": "not an instant"}
@@ -54,14 +55,20 @@ def test_a_line_that_a_command_prints_in_pieces_is_one_line_of_news() -> None:
     assert turn.words() == "Claude: 7 passed · done · 0:00"
 
 
-def test_the_lines_of_a_baseline_say_whether_it_is_the_set_up_or_a_command_that_has_to_pass() -> None:
-    turn = RunningTurn(TURN | {"agent": "setup", "work": "prepare"}, frozenset({"make test"}))
-    said = ("$ npm ci", "added 3\n", "$ make test", "1 passed\n", "$ npm ci")
-    turn.take([{"seq": seq, "kind": "notice", "text": text} for seq, text in enumerate(said, start=1)])
+@pytest.mark.parametrize(("agent", "work", "of"), [("setup", "prepare", "baseline"), ("test", "validate", "test")])
+def test_lines_of_commands_say_whether_they_are_of_the_set_up_or_have_to_pass(agent: str, work: str, of: str) -> None:
+    """Also of the set-up of the fresh checkout, in the middle of a validation."""
+    turn = RunningTurn(TURN | {"agent": agent, "work": work})
+    said = ("$ make test", "1 passed\n", "$ npm ci", "added 3\n", "$ make test", "1 passed\n")
+    titles = {"$ npm ci": {"title": SETUP}}
+    turn.take(
+        [{"seq": seq, "kind": "notice", "text": text, **titles.get(text, {})} for seq, text in enumerate(said, start=1)]
+    )
     assert [f"{of}: {words}" for of, words in turn.news] == [
+        f"{of}: $ make test",
+        f"{of}: 1 passed",
         "set-up: $ npm ci",
         "set-up: added 3",
-        "baseline: $ make test",
-        "baseline: 1 passed",
-        "set-up: $ npm ci",
+        f"{of}: $ make test",
+        f"{of}: 1 passed",
     ]

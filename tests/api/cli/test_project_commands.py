@@ -26,6 +26,18 @@ def test_init_writes_and_trusts_detected_settings(tmp_path: Path, capsys: pytest
     assert str(tmp_path / "shop") in (tmp_path / "node" / "trust.json").read_text()
 
 
+@pytest.mark.parametrize("named", ["", "agents.toml"])
+def test_init_misses_no_agent_program_where_a_team_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    monkeypatch.setenv("HANSARD_TEAM", named)
+    assert carry_out(["init", str(tmp_path / "shop")]) == 0
+    said = capsys.readouterr().err
+    assert ("No agent program on PATH" in said) is (named == "")
+    assert ("The agents are those of agents.toml, which HANSARD_TEAM names." in said) is (named != "")
+
+
 def test_init_says_what_it_did_not_find_in_the_language_of_the_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
