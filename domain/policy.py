@@ -104,6 +104,7 @@ def _close(child_id: str, event: Decided | Expired | Cancelled) -> Reaction:
         rounds=event.round,
         waited=event.waited,
         spent=event.spent,
+        scripted=event.scripted,
     )
     return Reaction(event.parent.session_id, command)
 

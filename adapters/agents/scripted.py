@@ -239,7 +239,8 @@ def _reply_of(entry: ScriptedAnswer, turn: Turn) -> Reply:
         head = encoded[:limit].decode(errors="ignore")
         session = turn.agent_session
         return Reply(head, usage, agent_session=session, failure=failure, truncated=True, model=model)
-    handle = turn.agent_session or f"{SCRIPTED}{turn.agent}"
+    earlier = turn.agent_session or ""  # of an agent of this name that was a program before, it would not tell
+    handle = earlier if earlier.startswith(SCRIPTED) else f"{SCRIPTED}{turn.agent}"
     return Reply(words, usage, entry.files, handle, model=model)
 
 

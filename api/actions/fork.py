@@ -202,6 +202,7 @@ def _decided(substitute: Substitute, source: Session, load: Read, actor: str) ->
         synthesis=child.synthesis or Text(),
         feedback=child.feedback or {},
         rounds=len(child.rounds),
+        scripted=child.scripted or None,
     )
 
 

@@ -135,6 +135,7 @@ def _ending(now: Talk) -> dict[str, Any]:
         "parent": state.about,
         "waited": 0 if state.waiting_since is None else now.at - state.waiting_since,
         "spent": state.spent,
+        "scripted": state.scripted or None,
     }
 
 

@@ -13,7 +13,7 @@ from pydantic import Field
 from domain.convergence.assessment import Metrics
 from domain.session.children import Choice, DiscussionBrief, ParentLink
 from domain.session.team_decisions import DecisionComment
-from domain.values.base import DomainEvent, Text, none_listed
+from domain.values.base import DomainEvent, Text, absent, none_listed
 from domain.values.budget import Spent
 from domain.values.sentences import Sentence
 
@@ -124,6 +124,9 @@ class Ending(DiscussionTransition):
     parent: ParentLink | None = Field(default=None, description="the session that waits for it, if any")
     waited: int = Field(default=0, description="milliseconds spent waiting for a person")
     spent: Spent = Field(default=Spent(), description="usage of its turns")
+    scripted: bool | None = Field(
+        default=None, exclude_if=absent, description="true if a scripted agent took part, which does no real work"
+    )
 
 
 class Decided(Ending):

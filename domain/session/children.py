@@ -108,6 +108,9 @@ class ChildClosed(DomainEvent):
     rounds: int = Field(description="number of rounds")
     waited: int = Field(default=0, description="milliseconds spent waiting for a person")
     spent: Spent = Field(default=Spent(), description="usage of its turns")
+    scripted: bool | None = Field(
+        default=None, exclude_if=absent, description="true if a scripted agent took part, which does no real work"
+    )
 
 
 EVENTS: tuple[type[DomainEvent], ...] = (ChildRequested, ChildClosed)
@@ -136,6 +139,7 @@ class CloseChild(Command):
     rounds: int
     waited: int = 0
     spent: Spent = Spent()
+    scripted: bool | None = None
 
 
 def child_id(parent_id: str, kind: str, number: int) -> str:

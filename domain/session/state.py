@@ -126,7 +126,7 @@ class Session:
     stand_in: bool = False
     """Whether a person gave the newest answer, for an agent."""
     heard_script: bool = False
-    """Whether a scripted agent has answered."""
+    """Whether a scripted agent has answered, here or in a discussion of the work."""
     tree: str | None = None
     slot: int = 0
     base: WorkspacePrepared | None = None
@@ -387,6 +387,7 @@ def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
             state.open_children = without(state.open_children, event.child_id)
             state.spent = state.spent + event.spent
             state.last_choice = event.choice
+            state.heard_script = state.heard_script or bool(event.scripted)
             if event.by == "person":
                 hear(state, "decided", child=event.child_id)
 

@@ -13,7 +13,7 @@ from domain.orchestration import events as orchestration
 from domain.orchestration.chart import status as orchestration_status
 from domain.session import waits
 from domain.session.attempts import Unready, failure_sentence
-from domain.session.children import ParentLink
+from domain.session.children import ChildClosed, ParentLink
 from domain.session.forks import SessionForked
 from domain.session.landing import LANDABLE, LANDING_FAILED, LANDING_ROLE
 from domain.session.record import Recorded
@@ -180,8 +180,13 @@ def _evolve(row: SessionRow, recorded: Recorded) -> None:
     if spent is not None:
         row.tokens, row.cost_micros = add(row.tokens, spent.tokens), add(row.cost_micros, spent.cost_micros)
         row.unknown_turns += spent.unknown
-    if isinstance(recorded.event, TurnAnswered) and (recorded.event.agent_session or "").startswith(SCRIPTED):
-        row.scripted = 1
+    match recorded.event:
+        case TurnAnswered(agent_session=str() as handle) if handle.startswith(SCRIPTED):
+            row.scripted = 1
+        case ChildClosed(scripted=True):
+            row.scripted = 1
+        case _:
+            return
 
 
 def _evolve_forked(row: SessionRow, recorded: Recorded, event: SessionForked) -> None:

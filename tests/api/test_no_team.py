@@ -1,5 +1,6 @@
 """No team, no approval: where nobody could do the work, nothing starts."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from starlette.testclient import TestClient
 
 from tests.api.scenes import reached, two_iterations
 from tests.api.server import inside, system, until
+from tests.api.talks import child, decided
+from tests.kit.replies import plan, subtask, verdicts
 
 Json = dict[str, Any]
 STARTS: list[tuple[str, Json]] = [
@@ -109,3 +112,42 @@ def test_agents_that_are_programs_are_not_marked(tmp_path: Path) -> None:
         reached(opened, name, "done")
         assert "scripted" not in opened.get(f"/api/sessions/{name}").json()["session"]
         assert "scripted" not in opened.get("/api/sessions").json()["items"][0]
+
+
+def _program(name: str, roles: list[str], says: str) -> str:
+    told = json.dumps(["/bin/echo", says])
+    settings = f'[agents.settings]\nargv = {told}\nhome = "user"\noutput = "text"\n'
+    return f'[[agents]]\nname = "{name}"\nadapter = "command"\nroles = {json.dumps(roles)}\n{settings}'
+
+
+@pytest.mark.parametrize("choice", ["accept", "cancelled"])
+def test_a_scripted_critic_in_a_team_of_programs_marks_the_work_that_it_judged(tmp_path: Path, choice: str) -> None:
+    team = tmp_path / "team.toml"
+    programs = (
+        _program("Pat", ["planner"], plan(subtask("Backend"))),
+        _program("Jo", ["judge"], verdicts(Backend=True)),
+        _program("Backend", ["backend"], "Done."),
+    )
+    critic = '[[agents]]\nname = "Cy"\nadapter = "scripted"\nroles = ["critic", "synthesizer"]\n'
+    team.write_text("".join((*programs, critic)))
+    body = {
+        "kind": "orchestration",
+        "prompt": "src/ API 만들어줘",
+        "employees": [{"name": "Backend", "role": "backend"}],
+        "triage": "orchestrate",
+        "planReview": {"enabled": True, "maxRounds": 1},
+    }
+    with inside(tmp_path, example=False, team=team) as opened:
+        name = opened.post("/api/sessions", json=body).json()["sessionId"]
+        debate = child(opened, name)
+        assert debate["scripted"] is True
+        assert "scripted" not in opened.get(f"/api/sessions/{name}").json()["session"]
+        if choice == "accept":
+            decided(opened, name, "accept")
+        else:
+            assert opened.post(f"/api/sessions/{debate['id']}/cancel", json={}).is_success
+        reached(opened, name, "done")
+        assert opened.get(f"/api/sessions/{name}").json()["session"]["scripted"] is True
+        items = {item["id"]: item for item in opened.get("/api/sessions").json()["items"]}
+        assert items[name]["scripted"] is items[debate["id"]]["scripted"] is True
+        assert "Scripted" in opened.get(f"/sessions/{name}", headers={"Accept": "text/html"}).text
