@@ -25,7 +25,8 @@ _OF: Final = "SELECT owner FROM turns WHERE turn_id > :{0}_from AND turn_id < :{
 _OWNER: Final = f"coalesce(({_OF.format('own')}), ({_OF.format('root')}), :asked_by)"
 _OPEN: Final = f"FROM turns WHERE {_UNSETTLED} AND work <> 'wait' AND owner = {_OWNER}"
 _NEW: Final = (
-    f"INSERT INTO turns ({TURN_COLUMNS}) VALUES (:turn_id, :session_id, :version, :work, :agent, :role, :state, 0, NULL, NULL, :deadline,"
+    f"INSERT INTO turns ({TURN_COLUMNS}) VALUES"
+    " (:turn_id, :session_id, :version, :work, :agent, :role, :state, 0, NULL, NULL, :deadline,"
     f" :requested_at, {_OWNER}, :requested_at + :long + {STEP} * ("
     f"(SELECT count(*) FROM (SELECT 1 {_OPEN} LIMIT {COUNTED}) AS theirs)"
     f" + (SELECT count(*) FROM (SELECT 1 {_OPEN} AND stream = :session_id LIMIT {COUNTED}) AS ours)))"
