@@ -54,6 +54,7 @@ class SqliteStore(SqlRecorder):
         self._lock = threading.RLock()
         self._closed = False
         self._shortens_at = 0.0
+        self._shortening: threading.Timer | None = None
         self._heads, self._writing = StreamHeads(), WriteHealth()
         self.clock = Clock()
         self._readers: queue.LifoQueue[sqlite3.Connection | None] = queue.LifoQueue()
@@ -87,6 +88,8 @@ class SqliteStore(SqlRecorder):
         """Close the connections, those in use when they are returned; later use raises StoreError."""
         with self._lock:
             self._closed = True
+            if self._shortening is not None:
+                self._shortening.cancel()
             self._writer.close()
         self._close_readers()
 
@@ -222,14 +225,26 @@ class SqliteStore(SqlRecorder):
             self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _shorten_wal(self) -> None:
-        """The same without waiting for who reads from it: that is tried again later."""
+        """The same without waiting for who reads from it: that is tried again later, also if nothing more is written."""
         self._shortens_at = time.monotonic() + _AGAIN_SECONDS
-        with self._lock, suppress(sqlite3.Error):
-            self._writer.execute("PRAGMA busy_timeout = 0")
-            try:
-                self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            finally:
-                self._writer.execute(f"PRAGMA busy_timeout = {round(self._busy * 1000)}")
+        with self._lock:
+            if self._closed:
+                return
+            with suppress(sqlite3.Error):
+                self._writer.execute("PRAGMA busy_timeout = 0")
+                try:
+                    self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                finally:
+                    self._writer.execute(f"PRAGMA busy_timeout = {round(self._busy * 1000)}")
+            if self._shortening is None and wal_bytes(self.path) > WAL_BYTES:
+                self._shortening = threading.Timer(_AGAIN_SECONDS, self._shorten_again)
+                self._shortening.daemon = True
+                self._shortening.start()
+
+    def _shorten_again(self) -> None:
+        with self._lock:
+            self._shortening = None
+            self._shorten_wal()
 
     def _conflict(self, rows: Sequence[Row], receipts: Sequence[StoredReceipt]) -> Conflict:
         """The commands of a batch that others have written. The transaction is rolled back, so all that is found is

@@ -15,7 +15,7 @@ from api.node.access import seconds_of
 from api.node.owner import account
 from tests.adapters.stores_under_test import delivery_story, write
 from tests.api.cli.conftest import Hansard
-from tests.api.server import Server, start
+from tests.api.server import Server, start, until
 
 BOM = "\ufeff"
 YEAR_BEYOND = 999_999_999_999
@@ -76,7 +76,7 @@ def test_a_service_without_a_terminal_goes_on_after_signals_of_its_keeper(tmp_pa
 
 def test_the_write_ahead_log_shrinks_once_its_reader_has_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adapters.store.sqlite.store.WAL_BYTES", 20_000)
-    monkeypatch.setattr("adapters.store.sqlite.store._AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("adapters.store.sqlite.store._AGAIN_SECONDS", 0.05)
     store = SqliteStore(str(tmp_path / "log.db"))
     with store._reading() as reader:
         reader.execute("BEGIN")
@@ -88,6 +88,5 @@ def test_the_write_ahead_log_shrinks_once_its_reader_has_left(tmp_path: Path, mo
             assert time.monotonic() - began < 3, "no one waits for the reader"
         assert wal_bytes(store.path) > 20_000
         reader.execute("ROLLBACK")
-    store.append([write(delivery_story("delivery-9").begun, session_id="delivery-9")])
-    assert wal_bytes(store.path) < 20_000
+    until(lambda: wal_bytes(store.path) < 20_000, what="a short log, though nothing more is written")
     store.close()
