@@ -192,6 +192,7 @@ def test_a_process_of_another_team_attends_to_nothing_of_ours(machine: Machine, 
     assert machine.missed("delivery-1") == []
     machine.process(bea)
     assert machine.missed("delivery-1") == []
+    machine.peers.running = ("theirs",)  # which is awake
     machine.process(ada)
     assert machine.missed("delivery-1") == [(0, 300, "no_worker")]
 

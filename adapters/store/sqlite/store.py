@@ -225,7 +225,7 @@ class SqliteStore(SqlRecorder):
             self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _shorten_wal(self) -> None:
-        """The same without waiting for who reads from it: that is tried again later, also if nothing more is written."""
+        """The same without waiting for who reads from it: that is tried again later, whether or not more is written."""
         self._shortens_at = time.monotonic() + _AGAIN_SECONDS
         with self._lock:
             if self._closed:

@@ -59,8 +59,9 @@ class Attendance:
         if self._last is not None and now - self._last <= self._gap:
             return None
         gap = self._gap if self._last is not None else round(_TICKS * self.every * 1000)
-        why: Absence = "asleep" if self._last is not None or self._others_sleep() else "no_worker"
         noted = {_names(agents): until for agents, until in self._attendances.noted().items()}
+        sleeps = self._last is not None or (now - max(noted.values(), default=0) > gap and self._are_others_here())
+        why: Absence = "asleep" if sleeps else "no_worker"
         missed: dict[str, int] = {}
         for turn in self._turns.unsettled():
             for session, since in self._unattended(turn, noted):
@@ -91,8 +92,8 @@ class Attendance:
         except (OSError, StoreError) as error:
             log.warning("it could not be noted that turns are run: %s", error)
 
-    def _others_sleep(self) -> bool:
-        """Return True if another process of this machine runs, or is stopped, but has not ended."""
+    def _are_others_here(self) -> bool:
+        """Return True if another process of this machine has not ended. If none notes that it is there, it sleeps."""
         return any(not self._peers.gone(name) for name in self._peers.others())
 
     def _unattended(self, turn: OpenTurn, noted: Mapping[frozenset[str], int]) -> Iterator[tuple[Delivery, int]]:
