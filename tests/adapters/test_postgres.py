@@ -136,17 +136,22 @@ def test_what_is_not_of_our_schema_is_found(database: Database, statement: str, 
         assert f"PostgreSQL: {problem}" in [fault.problem for fault in verify(log).faults]
 
 
-def test_every_connection_waits_for_its_commits(database: Database) -> None:
-    """Whatever the database's own default is, and though that changes later."""
-    name = name_of(database)
-    cluster().sql(f"ALTER DATABASE {name} SET synchronous_commit = off")
-    try:
-        store = database.open()
-        for pool in (store._readers, store._writers):
-            with pool.lent() as connection:
-                assert connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
-    finally:
-        cluster().sql(f"ALTER DATABASE {name} RESET synchronous_commit")
+@pytest.mark.parametrize("whose", ["DATABASE {name}", "ROLE CURRENT_USER IN DATABASE {name}"])
+@pytest.mark.parametrize("value", ["off", "local"])
+def test_every_connection_waits_for_its_commits(database: Database, whose: str, value: str) -> None:
+    """Whatever the default of the database or of the account is, from the start or changed later."""
+    which = whose.format(name=name_of(database))
+    for opened_before in (True, False):
+        before = database.open() if opened_before else None
+        cluster().sql(f"ALTER {which} SET synchronous_commit = {value}")
+        try:
+            store = before or database.open()
+            for pool in (store._readers, store._writers):
+                pool._close_idle()  # what is lent from now on is opened now
+                with pool.lent() as connection:
+                    assert connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
+        finally:
+            cluster().sql(f"ALTER {which} RESET synchronous_commit")
 
 
 @pytest.mark.parametrize(
