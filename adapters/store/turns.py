@@ -69,7 +69,7 @@ class TurnStatus(NamedTuple):
 
 
 class UsedSoFar(NamedTuple):
-    """What the attempt that holds a turn has used, as it keeps it."""
+    """The usage of the attempt that holds a turn, as it keeps it."""
 
     attempt: int
     used: str

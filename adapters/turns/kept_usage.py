@@ -25,7 +25,7 @@ _SHARE: Final = 10
 
 
 class KeptUsage(Value):
-    """What the row has: when the attempt began, in milliseconds, and what it has used."""
+    """The contents of the row: when the attempt began, in milliseconds, and what it has used."""
 
     since: int
     usage: Usage = Usage()

@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 
 class Following(Protocol):
-    """What keeps the views up to date."""
+    """The follower, which keeps the views up to date."""
 
     @property
     def epoch(self) -> int:
