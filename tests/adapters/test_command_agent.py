@@ -1,6 +1,7 @@
 """The command agent: what goes into the program, what comes back, what is kept to resume."""
 
 import asyncio
+import os
 import stat
 import sys
 import tempfile
@@ -13,6 +14,7 @@ import pytest
 
 from adapters.agents.activity import Activity
 from adapters.agents.command.agent import CommandAgent
+from adapters.agents.command.conversation import remove
 from adapters.agents.command.settings import CommandSettings
 from adapters.agents.port import Reply
 from domain.values.base import Usage
@@ -499,3 +501,20 @@ def test_a_program_that_is_stopped_for_a_hopeless_retry_has_used_what_it_reporte
     reading = {"output": "json", "text_path": "result", "stream": "claude", "usage_paths": {"input_tokens": "usage.in"}}
     reply = ask(command.ordered(orders={"say": str(command.folder / "said"), "hang": 600}, **reading))
     assert (code(reply), reply.usage.input_tokens) == ("auth", 700)
+
+
+def test_what_goes_while_a_home_is_removed_is_no_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that has just ended may have a child that still tidies up."""
+    home = tmp_path / "home"
+    (home / "kept").mkdir(parents=True)
+    for name in ("state.sqlite", "state.sqlite-wal", "kept/more"):
+        (home / name).write_text("")
+    unlink = os.unlink
+
+    def twice(path: str, **where: int) -> None:
+        unlink(path, **where)
+        unlink(path, **where)
+
+    monkeypatch.setattr(os, "unlink", twice)
+    remove(home)
+    assert not home.exists()

@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -65,7 +66,8 @@ def program_id(text: str | None) -> str:
 
 
 def remove(folder: Path) -> None:
-    """Delete the folder and everything in it, including read-only files. Does nothing if it is gone. Raises OSError."""
+    """Delete the folder and everything in it, including read-only files. Does nothing about what is gone, or goes
+    meanwhile, as files of a program that has just ended do. Raises OSError."""
     if folder.is_symlink() or not folder.is_dir():
         folder.unlink(missing_ok=True)
         return
@@ -73,8 +75,14 @@ def remove(folder: Path) -> None:
     for inside, names, _ in os.walk(folder):
         for child in (Path(inside, name) for name in names):
             if not child.is_symlink():
-                child.chmod(0o700)
-    shutil.rmtree(folder)
+                with suppress(FileNotFoundError):
+                    child.chmod(0o700)
+    shutil.rmtree(folder, onerror=_unless_gone)
+
+
+def _unless_gone(_: object, __: str, failure: tuple[type[BaseException], BaseException, object]) -> None:
+    if not isinstance(failure[1], FileNotFoundError):
+        raise failure[1]
 
 
 def _owner(turn: Turn) -> str:
