@@ -100,11 +100,11 @@ class Turns(Protocol):
     def give_back(self, lease: Lease) -> bool:
         """Return the turn to the queue at once; False if the lease is lost."""
 
-    def keep_used(self, turn_id: str, attempt: int, used: str) -> None:
+    def keep_usage(self, turn_id: str, attempt: int, used: str) -> None:
         """Keep with the lease what the attempt has used; nothing if it does not hold the turn. Nothing is flushed, as
         for `take_all`."""
 
-    def used(self, turn_id: str) -> UsedSoFar | None:
+    def usage(self, turn_id: str) -> UsedSoFar | None:
         """What the attempt that holds the turn has kept; None if nothing, or if none holds it."""
 
     def release(self, worker: str) -> int:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from adapters.agents.activity import Activity
 from adapters.agents.attempt import UNKNOWN, Doing
 from adapters.store.turns import Turns
-from adapters.turns.kept_usage import used_elsewhere
+from adapters.turns.turn_usage import usage_elsewhere
 from domain.session.activity import ActivitySummary
 from domain.session.attempt_ends import WorkSoFar
 from domain.session.record import Recorded
@@ -169,7 +169,7 @@ class Live:
             attempt = self._running.get(turn_id)
         if attempt is not None:
             return attempt.so_far()
-        return None if self.turns is None else used_elsewhere(self.turns, turn_id, self.clock())
+        return None if self.turns is None else usage_elsewhere(self.turns, turn_id, self.clock())
 
     def attempt(self, turn_id: str, number: int = 1) -> RunningAttempt:
         """An attempt of the turn begins. Its frames continue the numbers of the previous one."""

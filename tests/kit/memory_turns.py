@@ -168,13 +168,13 @@ class MemoryTurns:
             self._turns[lease.turn_id] = replace(turn, state=state, until=latest)
             return True
 
-    def keep_used(self, turn_id: str, attempt: int, used: str) -> None:
+    def keep_usage(self, turn_id: str, attempt: int, used: str) -> None:
         with self._lock:
             turn = self._turns.get(turn_id)
             if turn is not None and (turn.state, turn.attempt) == ("running", attempt):
                 self._turns[turn_id] = replace(turn, used=used)
 
-    def used(self, turn_id: str) -> UsedSoFar | None:
+    def usage(self, turn_id: str) -> UsedSoFar | None:
         turn = self._turns.get(turn_id)
         if turn is None or turn.state != "running" or turn.used is None:
             return None

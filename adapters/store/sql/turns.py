@@ -97,14 +97,14 @@ class SqlTurns:
             )
         return done.rowcount == 1
 
-    def keep_used(self, turn_id: str, attempt: int, used: str) -> None:
+    def keep_usage(self, turn_id: str, attempt: int, used: str) -> None:
         with self._leasing() as connection:
             connection.execute(
                 "UPDATE turns SET used = ? WHERE turn_id = ? AND attempt = ? AND state = 'running'",
                 (used, turn_id, attempt),
             )
 
-    def used(self, turn_id: str) -> UsedSoFar | None:
+    def usage(self, turn_id: str) -> UsedSoFar | None:
         with self._reading() as connection:
             row = connection.execute(
                 "SELECT attempt, used FROM turns WHERE turn_id = ? AND state = 'running' AND used IS NOT NULL",

@@ -22,7 +22,6 @@ from adapters.turns.commands.prepare import environment
 from adapters.turns.conversation import said_before
 from adapters.turns.folder import checkout, judged, workspace_of
 from adapters.turns.job import Job, RenderedPrompt
-from adapters.turns.kept_usage import kept
 from adapters.turns.live import Live, RunningAttempt
 from adapters.turns.people_commits import with_people_commits
 from adapters.turns.question.permissions import Questions
@@ -31,6 +30,7 @@ from adapters.turns.question.revisions import comments_in, places_of_comments, t
 from adapters.turns.question.shown_changes import NO_CHANGES, changes_of
 from adapters.turns.result.changes import NOTHING, keep, text
 from adapters.turns.result.secrets import secrets_of
+from adapters.turns.turn_usage import keep_usage
 from adapters.workspace import Workspaces
 from adapters.workspace.git import identity_of
 from domain.discussion.findings import content_of
@@ -82,7 +82,7 @@ class Asking:
             watched = changed(
                 turn, observe=attempt.observe, transcribe=attempt.transcribe, meter=attempt.meter, permit=permit
             )
-            async with contextlib.nullcontext() if self._live.turns is None else kept(self._live.turns, attempt):
+            async with contextlib.nullcontext() if self._live.turns is None else keep_usage(self._live.turns, attempt):
                 reply = await agent.ask(watched)
         if job.request.access != "write" and len(reply.text) < SHORT:  # only the words are kept
             return self.answer(job, rendered, reply, turn.workspace, attempt)

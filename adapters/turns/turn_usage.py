@@ -43,20 +43,20 @@ class Counted(Protocol):
     def usage(self) -> Usage: ...
 
 
-def used_elsewhere(turns: Turns, turn_id: str, now: int) -> WorkSoFar | None:
+def usage_elsewhere(turns: Turns, turn_id: str, now: int) -> WorkSoFar | None:
     """Returns what the attempt that holds the turn has used, wherever it runs; None where nothing is kept."""
-    kept = turns.used(turn_id)
-    if kept is None:
+    row = turns.usage(turn_id)
+    if row is None:
         return None
     try:
-        used = KeptUsage.model_validate_json(kept.used)
+        used = KeptUsage.model_validate_json(row.used)
     except ValidationError:  # a damaged row loses a figure, but must never stop a command
         return None
-    return WorkSoFar(attempt=kept.attempt, seconds=max(0, now - used.since) / 1000, usage=used.usage)
+    return WorkSoFar(attempt=row.attempt, seconds=max(0, now - used.since) / 1000, usage=used.usage)
 
 
 @asynccontextmanager
-async def kept(turns: Turns, attempt: Counted) -> AsyncIterator[None]:
+async def keep_usage(turns: Turns, attempt: Counted) -> AsyncIterator[None]:
     """Keep meanwhile what the attempt has used."""
     loop, news = asyncio.get_running_loop(), asyncio.Event()
 
@@ -66,14 +66,14 @@ async def kept(turns: Turns, attempt: Counted) -> AsyncIterator[None]:
                 loop.call_soon_threadsafe(news.set)
 
     attempt.heard = heard
-    keeping = asyncio.create_task(_keep(turns, attempt, news))
+    keeping = asyncio.create_task(_keep_on(turns, attempt, news))
     try:
         yield
     finally:
         keeping.cancel()
 
 
-async def _keep(turns: Turns, attempt: Counted, news: asyncio.Event) -> None:
+async def _keep_on(turns: Turns, attempt: Counted, news: asyncio.Event) -> None:
     before: Usage | None = None
     pause = _PAUSE
     while True:
@@ -81,17 +81,17 @@ async def _keep(turns: Turns, attempt: Counted, news: asyncio.Event) -> None:
         news.clear()
         began = time.monotonic()
         try:
-            before = await asyncio.to_thread(_kept, turns, attempt, before)
+            before = await asyncio.to_thread(_keep_once, turns, attempt, before)
         except Exception:  # figures that are missing must never stop a turn
             log.warning("what %s has used could not be kept", attempt.turn_id, exc_info=True)
         pause = max(_PAUSE, (time.monotonic() - began) * _SHARE)
         await news.wait()
 
 
-def _kept(turns: Turns, attempt: Counted, before: Usage | None) -> Usage:
+def _keep_once(turns: Turns, attempt: Counted, before: Usage | None) -> Usage:
     """Keep what the attempt has used if that is not what was kept before. Blocks."""
     usage = attempt.usage()
     if usage != before:
         used = KeptUsage(since=attempt.began, usage=usage)
-        turns.keep_used(attempt.turn_id, attempt.number, used.model_dump_json(exclude_defaults=True))
+        turns.keep_usage(attempt.turn_id, attempt.number, used.model_dump_json(exclude_defaults=True))
     return usage

@@ -9,8 +9,8 @@ import pytest
 from adapters.store.errors import StoreError
 from adapters.store.location import open_store
 from adapters.store.port import Store
-from adapters.turns.kept_usage import kept
 from adapters.turns.live import Live, RunningAttempt
+from adapters.turns.turn_usage import keep_usage
 from domain.delivery.commands import CancelDelivery
 from domain.session.attempt_ends import WorkSoFar
 from domain.values.base import Usage
@@ -43,7 +43,7 @@ def running(live: Live, story: Callable[[RunningAttempt], Awaitable[None]], numb
     async def run() -> None:
         assert live.turns is not None
         with live.running(TURN, number) as attempt:
-            async with kept(live.turns, attempt):
+            async with keep_usage(live.turns, attempt):
                 await story(attempt)
 
     asyncio.run(run())
@@ -66,28 +66,28 @@ def test_another_process_finds_what_a_running_attempt_has_reported(store: Store)
 def test_the_figures_end_with_the_lease(store: Store) -> None:
     begin(store, "delivery-1")
     lease = taken(store, TURN, lease_ms=1)
-    store.turns.keep_used(TURN, 1, "one")
-    store.turns.keep_used(TURN, 2, "of nobody")
-    assert store.turns.used(TURN) == (1, "one")
+    store.turns.keep_usage(TURN, 1, "one")
+    store.turns.keep_usage(TURN, 2, "of nobody")
+    assert store.turns.usage(TURN) == (1, "one")
     assert store.turns.give_back(lease)
-    assert store.turns.used(TURN) is None
+    assert store.turns.usage(TURN) is None
     taken(store, TURN, now=START + 1, lease_ms=1)
-    assert store.turns.used(TURN) is None
-    store.turns.keep_used(TURN, 1, "late")
-    store.turns.keep_used(TURN, 2, "two")
-    assert store.turns.used(TURN) == (2, "two")
+    assert store.turns.usage(TURN) is None
+    store.turns.keep_usage(TURN, 1, "late")
+    store.turns.keep_usage(TURN, 2, "two")
+    assert store.turns.usage(TURN) == (2, "two")
     taken(store, TURN, now=START + 2)
-    assert store.turns.used(TURN) is None
+    assert store.turns.usage(TURN) is None
 
 
 def test_an_ended_turn_keeps_no_figures(store: Store) -> None:
     story = delivery_story()
     store.append([write(story.begun)])
     taken(store, TURN)
-    store.turns.keep_used(TURN, 1, "{}")
+    store.turns.keep_usage(TURN, 1, "{}")
     store_events(store, story, story.when(CancelDelivery()))
-    store.turns.keep_used(TURN, 1, "{}")
-    assert store.turns.used(TURN) is None
+    store.turns.keep_usage(TURN, 1, "{}")
+    assert store.turns.usage(TURN) is None
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"since": "x"}', '{"since": 0, "usage": {"inputTokens": -5}}'])
@@ -95,7 +95,7 @@ def test_figures_that_cannot_be_read_are_none(tmp_path: Path, damage: str) -> No
     store = open_store(f"sqlite:///{tmp_path / 'log.db'}")
     begin(store, "delivery-1")
     taken(store, TURN)
-    store.turns.keep_used(TURN, 1, damage)
+    store.turns.keep_usage(TURN, 1, damage)
     assert process(store).so_far(TURN) is None
     store.close()
 
@@ -104,17 +104,17 @@ def test_figures_that_cannot_be_kept_stop_nothing(tmp_path: Path, caplog: pytest
     store = open_store(f"sqlite:///{tmp_path / 'log.db'}")
     begin(store, "delivery-1")
     taken(store, TURN)
-    works = store.turns.keep_used
+    works = store.turns.keep_usage
 
     def away(*_: object) -> None:
         raise StoreError("away")
 
-    store.turns.keep_used = away  # type: ignore[method-assign]
+    store.turns.keep_usage = away  # type: ignore[method-assign]
 
     async def story(attempt: RunningAttempt) -> None:
         while "could not be kept" not in caplog.text:  # noqa: ASYNC110 - a log tells nobody
             await asyncio.sleep(0.01)
-        store.turns.keep_used = works  # type: ignore[method-assign]
+        store.turns.keep_usage = works  # type: ignore[method-assign]
         attempt.transcribe("a line")
         await found(process(store), Usage())
 
@@ -136,7 +136,7 @@ def test_a_lease_table_of_before_has_the_column_as_soon_as_it_is_opened(database
             name = cluster().database(database.path).split("?")[0].rpartition("/")[2]
             cluster().sql(dropped.format("hansard."), database=name)
     store = database.open()
-    store.turns.keep_used(TURN, 1, "{}")
-    assert store.turns.used(TURN) == (1, "{}")
+    store.turns.keep_usage(TURN, 1, "{}")
+    assert store.turns.usage(TURN) == (1, "{}")
     begin(store, "delivery-2")
     assert taken(store, "delivery-2.t1").attempt == 1
