@@ -32,6 +32,15 @@ def with_people_commits(job: Job, workspaces: Workspaces) -> Job:
     return job if people is None else changed(job, people=people)
 
 
+def with_commits_of_claim(job: Job, workspaces: Workspaces) -> Job:
+    """The job of an answer that comes from elsewhere, with the commits that were in its folder when it was claimed: what
+    came later is not in there. Blocks."""
+    if job.request.access != "write" or (wanted := _wanted(job)) is None:
+        return job
+    people = _new_commits(job, workspaces, wanted, name=job.request.turn_id, anew=False)
+    return job if people is None else changed(job, people=people)
+
+
 def newest_people_commits(job: Job, workspaces: Workspaces) -> PeopleCommits | None:
     """What is on the branch and not in the work, now that it is to be published. Blocks. Raises CommitsInTheWay."""
     wanted = _wanted(job)
@@ -48,10 +57,12 @@ def _wanted(job: Job) -> _Wanted | None:
     return _Wanted(repository, branch) if repository.is_dir() else None
 
 
-def _new_commits(job: Job, workspaces: Workspaces, wanted: _Wanted, name: str = "") -> PeopleCommits | None:
+def _new_commits(
+    job: Job, workspaces: Workspaces, wanted: _Wanted, name: str = "", *, anew: bool = True
+) -> PeopleCommits | None:
     workspace = workspace_of(job, workspaces)
-    state = job.session.tree or workspace.base()
-    news = workspace.commits_on(wanted.branch, state=state, same_form=job.session.made_of is None, name=name)
+    state, same_form = job.session.tree or workspace.base(), job.session.made_of is None
+    news = workspace.commits_on(wanted.branch, state=state, same_form=same_form, name=name, anew=anew)
     if news is None:
         return None
     commits, by, tree = news

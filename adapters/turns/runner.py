@@ -23,6 +23,7 @@ from adapters.turns.commands.run import ValidationSettings
 from adapters.turns.folder import checkout, judged, left
 from adapters.turns.job import Job
 from adapters.turns.live import Live
+from adapters.turns.people_commits import with_commits_of_claim, with_people_commits
 from adapters.turns.question.ask import Asking, Build
 from adapters.turns.question.permissions import Questions
 from adapters.turns.question.prompt import judged_place, material
@@ -180,6 +181,7 @@ class TurnRunner:
     def prepared(self, job: Job) -> Prepared:
         """Everything that an agent needs that is asked elsewhere. Raises HansardError if it cannot be asked."""
         self._bring(job)
+        job = with_people_commits(job, self._workspaces)
         changes = changes_of(job, self._workspaces).text if judged_place(job.request) else ""
         context = material(
             job.request, whole=partial(whole, self._store), changes=changes, before=self._asking.said_before(job)
@@ -192,6 +194,7 @@ class TurnRunner:
 
     def answered(self, job: Job, reply: Reply) -> RecordReply:
         """The command that records the reply from there. Raises HansardError if it cannot be kept."""
+        job = with_commits_of_claim(job, self._workspaces)
         folder = None if job.request.access == "none" else left(job, self._workspaces)
         command = self._asking.answer(job, self._asking.prompt(job), reply, folder)
         return self._share_first(job, command.model_copy(update={"prepared": base_of(job, self._workspaces)}))

@@ -4,6 +4,7 @@ branch, and the remote-tracking branch that it is compared with. No other branch
 They are written as one file, as git packs them: a repository may have thousands of tags.
 """
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -33,6 +34,16 @@ def branch_of(folder: Path, *, seconds: float = SECONDS) -> str | None:
     output = in_theirs(["symbolic-ref", "--quiet", "HEAD"], folder, codes=(0, 1), seconds=seconds)
     name = line(output)
     return name.removeprefix(_HEADS) if name.startswith(_HEADS) else None
+
+
+def checked_out_in(folder: Path, ref: str) -> Path | None:
+    """The folder in which this branch is checked out, the repository's own or another worktree of it; None if in
+    none."""
+    for entry in in_theirs(["worktree", "list", "--porcelain", "-z"], folder).split(b"\0\0"):
+        place, *facts = entry.split(b"\0")
+        if f"branch {ref}".encode() in facts:
+            return Path(os.fsdecode(place.removeprefix(b"worktree ")))
+    return None
 
 
 def shown(folder: Path, branch: str | None) -> list[Reference]:

@@ -29,6 +29,7 @@ from adapters.workspace.notes import write_notes
 from adapters.workspace.patches import LARGEST
 from adapters.workspace.quarantine import Check, checked
 from adapters.workspace.recording_rules import RecordingRules, withhold
+from adapters.workspace.references import checked_out_in
 from adapters.workspace.repository import Index, Repository, trail
 from adapters.workspace.reuse import Resting, take_over
 from adapters.workspace.unrecordable import delete_repositories, empty_submodules, filled, in_submodules, refuse
@@ -294,9 +295,8 @@ class Workspace:
         self._git.check(commit)
         ref = f"refs/heads/{branch}"
         git(["check-ref-format", "--branch", branch], cwd=self.home)
-        output = in_theirs(["worktree", "list", "--porcelain", "-z"], Path(self.repository))
-        if f"branch {ref}".encode() in output.split(b"\0"):
-            raise WorkspaceError(Sentence("branch_checked_out", branch=branch, path=self.repository))
+        if (place := checked_out_in(Path(self.repository), ref)) is not None:
+            raise WorkspaceError(Sentence("branch_checked_out", branch=branch, path=place))
         self._git.run("update-ref", f"refs/hansard/{commit}", commit)
         quiet = ["--no-write-fetch-head", "--no-auto-maintenance", "--no-tags", "--no-prune"]
         origin = [str(self._git.path), f"refs/hansard/{commit}:{ref}"]
@@ -313,18 +313,21 @@ class Workspace:
         """The commit of a branch of the person's repository. Raises WorkspaceError if there is none."""
         return tip(self._git.stored, self._theirs(), branch)
 
-    def commits_on(self, branch: str, *, state: str, same_form: bool, name: str = "") -> BranchCommits | None:
+    def commits_on(
+        self, branch: str, *, state: str, same_form: bool, name: str = "", anew: bool = True
+    ) -> BranchCommits | None:
         """Returns what people have committed on a branch of their repository on top of a state of the work; None if
-        that is nothing. What was found under a `name` is found again, whatever the branch has become. Raises
-        CommitsInTheWay."""
-        head = head_under(self._git, name) if name else None
-        if head is None and branch_at(self._theirs(), branch) is not None:
+        that is nothing. What was found under a `name` is found again, whatever the branch has become; without `anew`,
+        nothing else is. Raises CommitsInTheWay: nothing is kept then, so that the branch is looked at again."""
+        kept = head = head_under(self._git, name) if name else None
+        if head is None and anew and branch_at(self._theirs(), branch) is not None:
             head = self.tip(branch)
-            if name:
-                keep_head(self._git, name, head)
-        if head is None or head == state:
+        if head is None:
             return None
-        return commits_up_to(self._git, head, branch, state=state, same_form=same_form)
+        found = None if head == state else commits_up_to(self._git, head, branch, state=state, same_form=same_form)
+        if name and kept is None:
+            keep_head(self._git, name, head)
+        return found
 
     def integrate(self, *, onto: str, commit: str, message: str) -> str:
         """A merge commit of both; `onto` if it already contains everything. Raises MergeConflict."""

@@ -10,6 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.api.orchestrating import orchestration, rested, run
+from tests.api.pulling import begin, claim, result, team
 from tests.api.seen import page, review
 from tests.api.server import Json, delivery, ended, events, inside, only, reached, session, start
 from tests.api.test_baseline import repository
@@ -123,6 +124,28 @@ def test_what_cannot_be_merged_rests_for_a_person_and_names_the_paths(
     git(folder, "branch", "-f", branch, f"{hers}~1")
     client.post(f"/api/sessions/{it['id']}/retry", json={})
     assert ended(client, it["id"])["status"] == "success"
+    assert git(folder, "show", f"{branch}:b.txt") == "two"
+
+
+def test_a_turn_that_could_not_begin_looks_at_the_branch_again(
+    client: TestClient, folder: Path, tmp_path: Path
+) -> None:
+    """Ann undoes what she has committed, as the refusal says, and keeps both commits."""
+    it = made(client, folder, SECOND | ASKS, SECOND)
+    branch = it["result"]["branch"]
+    revise(client, it, {"text": "Go on."})
+    asked(client, it)
+    hers = commits(folder, branch, tmp_path, b_txt="anns\n")
+    allow(client, it)
+    assert ended(client, it["id"])["status"] == "failed"
+    revise(client, it, {"text": "On both, please."})
+    failed = ended(client, it["id"])
+    assert failed["phaseStatuses"]["implementation"] == "failed" and "b.txt" in failed["lastError"]
+    later = commits(folder, branch, tmp_path, b_txt="one\n")
+    client.post(f"/api/sessions/{it['id']}/retry", json={})
+    after = ended(client, it["id"])
+    assert after["status"] == "success", after["lastError"]
+    assert contains(folder, branch, hers) and contains(folder, branch, later)
     assert git(folder, "show", f"{branch}:b.txt") == "two"
 
 
@@ -273,3 +296,23 @@ def test_a_run_publishes_nothing_over_commits_with_which_it_fails(
     last = rested(client, after["id"])
     assert last["status"] == "done" and contains(folder, branch, hers)
     assert (git(folder, "show", f"{branch}:a.txt"), git(folder, "show", f"{branch}:b.txt")) == ("no", "yes")
+
+
+def test_an_external_developer_begins_with_what_people_committed(folder: Path, tmp_path: Path) -> None:
+    with inside(tmp_path / "data", trust="all", sandbox="off", team=team(tmp_path, "dev")) as client:
+        it = begin(client, workspace=str(folder), validationCommands=["true"])
+        result(client, claim(client), files={"b.txt": "one\n"})
+        made = ended(client, it)
+        branch = made["result"]["branch"]
+        hers = commits(folder, branch, tmp_path, a_txt="anns\n")
+        revise(client, made, {"text": "Go on."})
+        turn = claim(client)
+        assert (Path(turn["workspace"]) / "a.txt").read_text() == "anns\n"
+        later = commits(folder, branch, tmp_path, c_txt="anns, too\n")
+        result(client, turn, files={"b.txt": "two\n"})
+        after = ended(client, it)
+        assert after["status"] == "success", after["lastError"]
+        [first, second] = [each["commits"] for each in only(events(client, it), "session.commits_taken")]
+        assert (first, second) == ([hers], [later])
+        shown = [git(folder, "show", f"{branch}:{name}") for name in ("a.txt", "b.txt", "c.txt")]
+        assert shown == ["anns", "two", "anns, too"]

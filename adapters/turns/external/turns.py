@@ -22,7 +22,7 @@ from adapters.turns.lease.record import outcome_of
 from adapters.turns.lease.routing import Routing
 from adapters.turns.result.shared_workspaces import Sharing, near
 from adapters.turns.runner import Prepared, TurnRunner, failed
-from adapters.workspace import WorkspaceError
+from adapters.workspace import Lasting, WorkspaceError
 from adapters.writer.writer import Busy, CommandAnswer, CommandEnvelope, Writer
 from domain.session.attempts import Failure
 from domain.session.record import Recorded
@@ -119,6 +119,8 @@ class ExternalTurns:
         started = time.monotonic()
         try:
             return Offer(job, self._runner.prepared(job))
+        except Lasting as error:
+            failure = Failure.of("refused", sentence_of(error))
         except (HansardError, OSError) as error:
             failure = Failure.of("crash", sentence_of(error))
         return outcome_of(job, failed(job, failure, seconds=time.monotonic() - started), lease.worker)

@@ -36,7 +36,8 @@ def test_a_branch_that_is_checked_out_is_left_alone(
     of_git: Workspace, source: Path, tmp_path: Path, branch: str
 ) -> None:
     git(source, "worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
-    with pytest.raises(WorkspaceError, match=f"The branch {branch} is checked out in"):
+    place = source if branch == "main" else tmp_path / "side"
+    with pytest.raises(WorkspaceError, match=f"The branch {branch} is checked out in {place};"):
         of_git.publish(of_git.base(), branch)
 
 
