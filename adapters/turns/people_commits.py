@@ -33,7 +33,7 @@ def with_people_commits(job: Job, workspaces: Workspaces) -> Job:
 
 
 def with_commits_of_claim(job: Job, workspaces: Workspaces) -> Job:
-    """The job of an answer that comes from elsewhere, with the commits that were in its folder when it was claimed: what
+    """The job of an answer that comes from elsewhere, with the commits that were in its folder at the claim: what
     came later is not in there. Blocks."""
     if job.request.access != "write" or (wanted := _wanted(job)) is None:
         return job

@@ -319,15 +319,15 @@ class Workspace:
         """Returns what people have committed on a branch of their repository on top of a state of the work; None if
         that is nothing. What was found under a `name` is found again, whatever the branch has become; without `anew`,
         nothing else is. Raises CommitsInTheWay: nothing is kept then, so that the branch is looked at again."""
-        kept = head = head_under(self._git, name) if name else None
+        earlier = head = head_under(self._git, name) if name else None
         if head is None and anew and branch_at(self._theirs(), branch) is not None:
             head = self.tip(branch)
         if head is None:
             return None
-        found = None if head == state else commits_up_to(self._git, head, branch, state=state, same_form=same_form)
-        if name and kept is None:
+        news = None if head == state else commits_up_to(self._git, head, branch, state=state, same_form=same_form)
+        if name and earlier is None:
             keep_head(self._git, name, head)
-        return found
+        return news
 
     def integrate(self, *, onto: str, commit: str, message: str) -> str:
         """A merge commit of both; `onto` if it already contains everything. Raises MergeConflict."""

@@ -1,8 +1,8 @@
 """Where the lines of a file are now, by what they say: blanks do not matter, and only distinctive lines speak for
 themselves, as in blame. Commits do not matter, so that rebases, squashes and merges do not either.
 
-A line is found where its words are, or else between the lines around it. Where two places could be meant, neither is:
-no place is better than a wrong one.
+A line is found where its words are, or else between the lines around it; in a short file, also above or below all
+changes. Where two places could be meant, neither is: no place is better than a wrong one.
 """
 
 from bisect import bisect_left
@@ -69,6 +69,8 @@ def longest_run(places: Mapping[int, LinePlace], first: int, last: int) -> LineR
 def _within(before: Sequence[str], names: Sequence[str], after: Sequence[str]) -> dict[int, int]:
     """The places in the same file: of lines that are there once by their words, of all others by those around them."""
     anchors = _anchors(before, names, after)
+    if not anchors:
+        return _edges(before, names, after)
     ordered = sorted(anchors)
     old, new = _positions(names), _positions(after)
     places = dict(anchors)
@@ -77,8 +79,6 @@ def _within(before: Sequence[str], names: Sequence[str], after: Sequence[str]) -
             continue
         at = bisect_left(ordered, line)
         above, below = ordered[at - 1] if at else -1, ordered[at] if at < len(ordered) else len(names)
-        if above < 0 and below == len(names):
-            break  # nothing of the file is known
         low = anchors.get(above, -1)
         high = anchors[below] if below in anchors else len(after)
         number = _between(old[name], new[name], line, (above, below), (low, high))
@@ -100,6 +100,27 @@ def _anchors(before: Sequence[str], names: Sequence[str], after: Sequence[str]) 
     if len(telling) == 1:
         return matches
     return {line: number for line, number in matches.items() if _is_near(line, matches)}
+
+
+def _edges(before: Sequence[str], names: Sequence[str], after: Sequence[str]) -> dict[int, int]:
+    """The lines down to the first change and up from the last one, as any diff has them, in a file of which nothing
+    else is known, such as a short one. Not those that could be either, or that say nothing."""
+    same = [old == new for old, new in zip(names, after, strict=False)]
+    same_up = [old == new for old, new in zip(reversed(names), reversed(after), strict=False)]
+    top, end = _begins(same), _begins(same_up)
+    shift = len(after) - len(names)
+    from_top = {line: line for line in range(top)}
+    from_end = {line: line + shift for line in range(len(names) - end, len(names))}
+    places: dict[int, int] = {}
+    for run, other in ((from_top, from_end), (from_end, from_top)):
+        if any(weight(before[line]) for line in run):
+            places |= {line: number for line, number in run.items() if other.get(line, number) == number}
+    return _one_each(places)
+
+
+def _begins(same: Sequence[bool]) -> int:
+    """Returns how many are true before the first that is not."""
+    return same.index(False) if False in same else len(same)
 
 
 def _is_near(line: int, matches: Mapping[int, int]) -> bool:

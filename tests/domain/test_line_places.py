@@ -71,6 +71,32 @@ def test_a_line_that_was_copied_to_two_files_is_in_neither() -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        (["a = 1", "b = 2"], ["a = 2", "b = 2"], [None, 2]),
+        (["a = 1", "b = 2"], ["import os", "a = 1", "b = 2"], [2, 3]),
+        (["a = 1", "b = 2"], ["a = 1", "c = 3", "b = 2"], [1, 3]),
+        (["x = 1"], ["x = 1", "y = 2"], [1]),
+        (["one", "two"], ["two"], [None, 1]),
+        (["def f():", "    return 1"], ["def f():", "    return 2"], [1, None]),
+        (
+            ["def total(prices):", "    return sum(prices)"],
+            ["def total(prices):", "    return fsum(prices)"],
+            [1, None],
+        ),
+        (["a = 1", "a = 1"], ["a = 1"], [None, None]),
+        (["a = 1"], ["a = 1", "a = 1"], [None]),
+        (["a()", "}"], ["b()", "}"], [None, None]),
+        (["a = 1"], [], [None]),
+    ],
+)
+def test_in_a_short_file_the_lines_above_and_below_all_changes_stand(
+    before: list[str], after: list[str], found: list[int | None]
+) -> None:
+    assert [now(before, after, line) for line in range(1, len(before) + 1)] == found
+
+
+@pytest.mark.parametrize(
     ("after", "run"),
     [
         (["import math", *SHOP], LineRun("a", 1, 3)),
