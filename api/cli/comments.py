@@ -14,7 +14,7 @@ from api.cli.interview import is_interactive
 from api.cli.labels import recorded, sentence
 from api.cli.options import HERE, AsJson, At, Fields, Id, Key, Where
 from api.cli.terminal import paint, put, put_json, say, visible, visible_name
-from api.cli.texts import text_from
+from api.cli.texts import words_from
 
 if TYPE_CHECKING:
     from api.cli.answers import CommentAnswerView, CommentView
@@ -59,7 +59,7 @@ async def comment(
         if message is None and is_interactive():
             remarks, head = await edit_remarks(api, session_id, about, head)
         else:
-            remarks = [EditedWords(about, text_from(message, None, what="comment", option="--message"))]
+            remarks = [EditedWords(about, words_from(message, what="comment"))]
         if not remarks:
             say(sentence("Nothing was written, so nothing was recorded."))
             return exits.OK

@@ -14,7 +14,7 @@ from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Fields, Id, Key, TeamFile, Version, Where
 from api.cli.steer import follow_posted, post_action
 from api.cli.terminal import say
-from api.cli.texts import text_from
+from api.cli.texts import words_from
 
 _ALL: Final = 1_000
 
@@ -86,7 +86,7 @@ async def _is_queued(api: Api, session_id: str) -> bool:
 
 def _text(message: str | None) -> str | None:
     """The words of --message; with `-`, those that come through stdin."""
-    return text_from(message, None, what="request", option="--message") if message == "-" else message
+    return words_from(message, what="request") if message == "-" else message
 
 
 async def _edited(api: Api, session_id: str) -> tuple[Fields, list[EditedWords]]:

@@ -48,6 +48,20 @@ def text_from(text: str | None, file: Path | None, *, what: str, option: str = "
     return _checked(_decoded(sys.stdin.buffer.read(), "stdin"), what) if text == "-" else _checked(text, what)
 
 
+def words_from(message: str | None, *, what: str, option: str = "--message") -> str:
+    """What an option says, whatever it begins with; with `-`, what comes through stdin. Raises Failed for no words."""
+    if message is None:
+        raise Failed(
+            sentence(
+                "Give the {what} with {option} TEXT, or {option} - for stdin.",
+                what=recorded("thing", what),
+                option=option,
+            ),
+            code=exits.USAGE,
+        )
+    return _checked(_decoded(sys.stdin.buffer.read(), "stdin") if message == "-" else message, what)
+
+
 def text_or_file(words: str | None, file: Path | None, *, what: str) -> str:
     """As `text_from`, but a text that names an existing file means what is in the file. Raises Failed for a single word
     that looks like a file where there is none."""

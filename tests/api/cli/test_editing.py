@@ -87,6 +87,16 @@ def test_nothing_is_recorded_where_nothing_was_written(
     assert hansard("events", "latest", "--json").out == before
 
 
+def test_without_an_editor_the_words_come_from_the_option_whatever_they_begin_with(
+    hansard: Hansard, here: Path, delivered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.cli.comments.is_interactive", lambda: False)
+    silent = hansard("comment", "latest")
+    assert silent.code == 2 and "--message TEXT, or --message - for stdin" in silent.err
+    assert hansard("comment", "latest", "--message=--json").code == 0
+    assert listed(hansard)[-1]["text"] == "--json"
+
+
 def test_a_request_with_open_comments_is_cancelled_by_an_empty_file_alone(
     hansard: Hansard, here: Path, delivered: str, edits: Edits
 ) -> None:
