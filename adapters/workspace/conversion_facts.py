@@ -2,27 +2,28 @@
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from adapters.workspace.git import in_theirs, settings_of
+from adapters.workspace.git import all_settings, in_theirs, settings_of
+
+_CONVERTING: Final = r"^(core\.(autocrlf|eol)|filter\..*\.(clean|smudge|process))$"
 
 
 def conversion_of(top: Path, info: Path) -> dict[str, Any]:
     """Returns what the person's git converts files by, beside the `.gitattributes` files: as data that can be kept."""
     named = settings_of(top, "core.attributesFile", kind="path")
     config = Path(os.environ.get("XDG_CONFIG_HOME") or Path(os.environ.get("HOME", "/nonexistent")) / ".config")
+    settings = all_settings(top, _CONVERTING)
     filters: dict[str, dict[str, str]] = {}
-    words = ["config", "-z", "--get-regexp", r"^filter\..*\.(clean|smudge|process)$"]
-    for entry in os.fsdecode(in_theirs(words, top, codes=(0, 1))).split("\0"):
-        key, _, command = entry.partition("\n")
+    for key, command in settings.items():
         name, _, kind = key.removeprefix("filter.").rpartition(".")
-        if name:
+        if key.startswith("filter.") and name:
             filters.setdefault(name, {})[kind] = command
     return {
         "attributes": _text(info / "attributes"),
         "attributes_file": _text(Path(named) if named else config / "git" / "attributes"),
-        "autocrlf": settings_of(top, "core.autocrlf") or "false",
-        "eol": settings_of(top, "core.eol") or "native",
+        "autocrlf": settings.get("core.autocrlf") or "false",
+        "eol": settings.get("core.eol") or "native",
         "filters": filters,
     }
 

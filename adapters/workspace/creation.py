@@ -234,8 +234,8 @@ def given_git(repository: Repository) -> Path:
         if is_partial(repository):
             mark_partial(inside)
         inside.write("info/exclude", (repository.path / "info/exclude").read_text("utf-8", "surrogateescape"))
-        inside.run("config", "user.name", AUTHOR["GIT_AUTHOR_NAME"])
-        inside.run("config", "user.email", AUTHOR["GIT_AUTHOR_EMAIL"])
+        with (inside.path / "config").open("a", encoding="utf-8") as file:
+            file.write(f"[user]\n\tname = {AUTHOR['GIT_AUTHOR_NAME']}\n\temail = {AUTHOR['GIT_AUTHOR_EMAIL']}\n")
         settle(inside.path, copy)
     return copy
 

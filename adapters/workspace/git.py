@@ -142,6 +142,16 @@ def settings_of(folder: Path, name: str, *, kind: str = "") -> str | None:
     return values[-1] if values else None
 
 
+def all_settings(folder: Path, names: str, *, kind: str = "") -> dict[str, str]:
+    """The person's settings whose names fit the pattern, by their names: sections and keys in small letters."""
+    words = ["config", "--show-scope", "-z", *([f"--type={kind}"] if kind else []), "--get-regexp", names]
+    parts = os.fsdecode(in_theirs(words, folder, codes=(0, 1))).split("\0")
+    entries = (
+        entry.partition("\n") for scope, entry in zip(parts[::2], parts[1::2], strict=False) if scope != "command"
+    )
+    return {name: value for name, _, value in entries}
+
+
 def committed(folder: Path, path: str) -> bytes | None:
     """A file as the person's checked-out commit has it; None if it does not."""
     try:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from adapters.workspace.git import in_theirs, settings_of
+from adapters.workspace.git import all_settings, in_theirs
 
-_TEXT_SETTINGS: Final = ("core.autocrlf", "core.eol", "core.attributesFile")
+_TEXT_SETTINGS: Final = r"^core\.(autocrlf|eol|attributesfile)$"
 """Decide the bytes of a checked-out file, and name no program."""
 _INERT: Final = ("clean=", "smudge=", "process=", "required=false")
 
@@ -37,10 +37,8 @@ class InertGit:
 
 def inert_git(top: Path) -> InertGit:
     """Reads once which drivers and line endings the checkout has configured."""
-    settings: list[str] = []
-    for name in _TEXT_SETTINGS:
-        if value := settings_of(top, name, kind="path"):
-            settings += ["-c", f"{name}={value}"]
+    found = all_settings(top, _TEXT_SETTINGS, kind="path")
+    settings = [word for name, value in found.items() if value for word in ("-c", f"{name}={value}")]
     for driver in sorted(drivers(InertGit(top, ()))):
         settings += [word for inert in _INERT for word in ("-c", f"filter.{driver}.{inert}")]
     return InertGit(top, tuple(settings))
