@@ -173,7 +173,7 @@ def mark_partial(repository: Repository) -> None:
 
 def is_partial(repository: Repository) -> bool:
     """True if objects may be missing in our copy."""
-    written = (repository.path / "config").read_text("utf-8", "surrogateescape").casefold()
-    if "partialclone" not in written:  # nearly always, and known without starting git
+    text = (repository.path / "config").read_text("utf-8", "surrogateescape").casefold()
+    if "partialclone" not in text:  # nearly always, and known without starting git
         return False
     return bool(repository.answered("config", "--get", "extensions.partialClone", codes=(0, 1)).stdout)

@@ -37,8 +37,8 @@ class InertGit:
 
 def inert_git(top: Path) -> InertGit:
     """Reads once which drivers and line endings the checkout has configured."""
-    found = all_settings(top, _TEXT_SETTINGS, kind="path")
-    settings = [word for name, value in found.items() if value for word in ("-c", f"{name}={value}")]
+    texts = all_settings(top, _TEXT_SETTINGS, kind="path")
+    settings = [word for name, value in texts.items() if value for word in ("-c", f"{name}={value}")]
     for driver in sorted(drivers(InertGit(top, ()))):
         settings += [word for inert in _INERT for word in ("-c", f"filter.{driver}.{inert}")]
     return InertGit(top, tuple(settings))
