@@ -32,7 +32,7 @@ os.environ["HANSARD_AUTH"] = "off"
 os.environ["HANSARD_EXAMPLE"] = "1"
 
 # What a machine keeps for a log goes to a folder of this run, one for each log.
-os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="hansard-tests-")
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="hansard-tests-", dir=os.environ.get("TESTS_IN_MEMORY"))
 
 KINDS = {
     "scans": "unit",

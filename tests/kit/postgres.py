@@ -34,7 +34,7 @@ def _run(*command: object) -> None:
 
 def _folder() -> Path:
     """A new temporary folder of that account."""
-    result = Path(tempfile.mkdtemp(prefix="hansard-pg-"))
+    result = Path(tempfile.mkdtemp(prefix="hansard-pg-", dir=os.environ.get("TESTS_IN_MEMORY")))
     if os.getuid() == 0:
         account = pwd.getpwnam("postgres")
         os.chown(result, account.pw_uid, account.pw_gid)
