@@ -31,8 +31,6 @@ class NewsFromForge:
 
     def __init__(self, record: PullRequestRecord, branch: BranchAtForge) -> None:
         self._record, self._branch = record, branch
-        self._counts: dict[str, bool] = {}
-        """Whether the words of each account count, as far as it was asked in this process."""
 
     async def look(self, forge: Forge, number: int) -> None:
         """Record what has happened since."""
@@ -123,10 +121,7 @@ class NewsFromForge:
             return False
         if comment.may_push:
             return True
-        if author.name not in self._counts:
-            member = [await forge.is_member(author.name, team) for team in settings.teams]
-            self._counts[author.name] = any(member)
-        return self._counts[author.name]
+        return any([await forge.is_member(author.name, team) for team in settings.teams])
 
     async def _remark(self, session: Session, comment: ForgeComment, by: str) -> AddComment:
         """The comment as one of the session's, with the lines that it is about where the commit is known here."""

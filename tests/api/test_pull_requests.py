@@ -3,6 +3,7 @@
 import json
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,18 @@ def test_a_comment_becomes_a_revision_and_a_reply(life: Life) -> None:
     assert len(life.forge.pushes) == 2
     [comment] = life.client.get(f"/api/sessions/{life.id}/comments").json()["items"]
     assert (comment["line"], comment["quote"], comment["status"]) == (1, ["a"], "fixed")
+
+
+def test_who_has_left_a_team_counts_no_more(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The forge is asked again after a while."""
+    monkeypatch.setattr("adapters.forge.memory.SECONDS", 0.0)
+    life.delivers(wrote("a\n"), wrote("b\n")).pulls()
+    life.forge.comment(1, "tess", "Why not a set?")
+    life.reaches("forge.pushed", 2)
+    life.forge.people["tess"] = replace(life.forge.people["tess"], teams=())
+    life.forge.comment(1, "tess", "Or a list?")
+    life.reaches("forge.review_commented", 2)
+    assert [each["counts"] for each in life.view["comments"]] == [True, False]
 
 
 def test_a_conflict_is_merged_in_one_revision(life: Life) -> None:
