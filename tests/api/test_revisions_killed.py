@@ -43,7 +43,8 @@ class Story:
         self.shop = repository(folder / "shop", **{"a.txt": "first\n", "c.txt": "see\n"})
         written = [{"text": "Done.", "files": {"a.txt": f"version {number}\n"}} for number in range(20)]
         replies = {"dev": written, "reviewer": [review()] * 20}
-        body = delivery(replies, workspace=str(self.shop), validationCommands=["true"])
+        phases = ["implementation", "validation", "packaging"]
+        body = delivery(replies, workspace=str(self.shop), validationCommands=["true"], phases=phases)
         self.id = str(ended(client, start(client, body))["id"])
         self.branch = f"hansard/{self.id}"
 
