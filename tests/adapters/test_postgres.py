@@ -44,7 +44,7 @@ def impatience() -> Iterator[None]:
     from adapters.store.postgres import connection, store
 
     with (
-        patch.object(connection.PatientConnection, "patience", 0.3),
+        patch.object(connection.PatientConnection, "patience", 0.7),
         patch.object(connection, "_PAUSE", 0.01),
         patch.object(store, "_SETTLING_SECONDS", 0.3),
     ):
@@ -300,6 +300,16 @@ def test_a_long_text_takes_its_time(database: Database, monkeypatch: pytest.Monk
     store.append([write(delivery_story().begun, blobs=[blob])])
     assert store.head() == 3
     assert store.text(blob.digest) == blob.content
+
+
+def test_tables_are_made_though_that_takes_long(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a disk that has much else to do; nobody waits for an answer yet."""
+    from adapters.store.postgres import schema
+    from adapters.store.postgres.connection import PatientConnection
+
+    monkeypatch.setattr(PatientConnection, "patience", 0.7)
+    monkeypatch.setattr(schema, "SCHEMA", f"SELECT pg_sleep(1); {schema.SCHEMA}")
+    assert database.open().head() == 0
 
 
 def test_no_other_caller_waits_for_a_long_text(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

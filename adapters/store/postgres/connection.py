@@ -225,13 +225,15 @@ class Connections:
             self._put_back(connection)
 
     @contextmanager
-    def transaction(self, begin: str = "BEGIN") -> Iterator[PostgresConnection]:
-        """A connection in a transaction: committed at the end, rolled back at an error. Raises Unconfirmed where only
-        the commit failed."""
+    def transaction(self, begin: str = "BEGIN", *, longer: float = 0.0) -> Iterator[PostgresConnection]:
+        """A connection in a transaction: committed at the end, rolled back at an error. Each of its statements may take
+        so many seconds longer. Raises Unconfirmed where only the commit failed."""
         committing = False
         try:
-            with self.lent() as connection:
+            with self.lent() as connection, connection.raw.slower(longer):
                 connection.raw.execute(begin)
+                if longer:
+                    connection.raw.execute(f"SET LOCAL statement_timeout = '{5 + round(longer)}s'".encode())
                 try:
                     yield connection
                     committing = True

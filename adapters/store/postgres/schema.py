@@ -13,6 +13,9 @@ from domain.values.sentences import Sentence
 FORMAT: Final = 2
 """Of the tables. A newer one is refused, whatever else would fit."""
 _OLDEST: Final = 150_000
+_MAKING_SECONDS: Final = 27.0
+"""How much longer than usual each statement may take that makes tables: on a busy disk that is slow, and no one waits
+for an answer yet."""
 _UNSAFE: Final = {"synchronous_commit": "off", "fsync": "off"}
 _TURNED_ON: Final = ("1", "y", "yes", "t", "true", "on")
 
@@ -101,7 +104,7 @@ def prepare(connections: Connections) -> None:
     or StoreError."""
     if os.environ.get("POSTGRES_ENABLE_DB_FUNCTIONS", "").lower() in _TURNED_ON:
         raise Broken(Sentence("database_functions"))
-    with connections.transaction() as connection:
+    with connections.transaction(longer=_MAKING_SECONDS) as connection:
         check_promises(connection, connections.name)
         if not has_log(connection):
             # Replicas that start together wait here for the first, and then find its tables.
@@ -115,7 +118,7 @@ def prepare(connections: Connections) -> None:
 
 def _add(connections: Connections) -> None:
     """Make the tables and columns that came later, of which the first versions know nothing."""
-    with connections.transaction() as connection:
+    with connections.transaction(longer=_MAKING_SECONDS) as connection:
         for table, schema in _LATER.items():
             if table not in _tables(connection):
                 connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('hansard', 0))")
