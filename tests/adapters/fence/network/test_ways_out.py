@@ -88,6 +88,12 @@ def test_no_way_out_leads_anywhere_that_is_not_listed(tmp_path: Path) -> None:
     assert sum(each.count for each in refused if each.reason != "direct") >= 0.95 * len(asked), "each is recorded"
     past = {(each.host, each.port) for each in refused if each.reason == "direct"}
     assert past >= {("8.8.8.8", 53), ("1.1.1.1", 443), ("10.0.0.1", 80), ("169.254.169.254", 80), ("www.com", 53)}
+    if Path("/proc/net/if_inet6").exists():
+        counts = {(each.host, each.port): each.count for each in refused if each.reason == "direct"}
+        assert counts["2606:4700:4700::1111", 443] == 2, "a connection and a datagram"
+        assert {("fe80::1", 80), ("ff02::1", 5353)} <= counts.keys(), (
+            "datagrams to the network around, and to all of it"
+        )
 
 
 def test_the_same_ways_lead_out_where_all_is_allowed(tmp_path: Path) -> None:
