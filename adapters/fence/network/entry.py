@@ -27,8 +27,9 @@ def _command(nsenter: str, bash: str, users: int, network: int, *argv: str) -> l
 
 @cache
 def _tools() -> tuple[str, str] | None:
-    nsenter, bash = shutil.which("nsenter"), shutil.which("bash")
-    return (nsenter, bash) if nsenter and bash else None
+    nsenter, bash = shutil.which("nsenter") or "", shutil.which("bash") or ""
+    known = nsenter.startswith("/") and bash.startswith("/")  # a relative one might be a repository's
+    return (nsenter, bash) if known else None
 
 
 _tried: dict[tuple[str, str], bool] = {}

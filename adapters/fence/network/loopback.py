@@ -1,7 +1,7 @@
 """A network apart, with a loopback of its own: that of one program, or of all programs of a workspace.
 
-It has no process. Programs join it before their fence is put up (`adapters/processes/launch.py`); it is gone once the
-last of them has ended and its files are closed.
+It has no process. Programs join it before their fence is put up (`entry.py`, or `adapters/processes/launch.py`); it is
+gone once the last of them has ended and its files are closed.
 """
 
 import array
