@@ -116,9 +116,9 @@ def start(
 
 def _entering(command: Sequence[str], confined: Confined) -> list[str] | None:
     """The command in the network that it joins, if the system's own tools can enter that."""
-    from adapters.fence.network.entry import entered  # most programs join none
+    from adapters.fence.network.entry import entry_command  # most programs join none
 
-    return entered(command, confined.joins)
+    return entry_command(command, confined.joins)
 
 
 def _ways_out(confined: Confined) -> "tuple[Door | None, Gate | None]":

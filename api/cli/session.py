@@ -82,10 +82,10 @@ def _fence(session: "Session") -> Pairs:
     fence = session.get("fence")
     gaps = map(gap, session.get("fenceGaps") or ())
     around = [("fence", NAMES.get(fence, fence)), ("not covered", "\n".join(gaps))] if fence else []
-    return [*around, *refused(session)]
+    return [*around, *refusals(session)]
 
 
-def refused(session: "Session") -> Pairs:
+def refusals(session: "Session") -> Pairs:
     """The hosts that its programs wanted to reach and may not, with how to allow them."""
     hosts = [refused_host(host) for host in session.get("refusedHosts") or ()]
     return [("refused hosts", "\n".join([*hosts, sentence(HOW_TO_ALLOW)] if hosts else []))]
@@ -141,7 +141,7 @@ def outcome(session: "Session") -> Pairs:
         ("status", recorded("status", str(session["status"]))),
         *_result(session),
         ("error", _error(session) if failed else ""),
-        *(refused(session) if failed else []),
+        *(refusals(session) if failed else []),
         ("used", ", ".join(figures(session)) if session["kind"] != "review" and session["kind"] != "debate" else ""),
         *changed(session),
         ("workspace", str(session.get("workspace") or "") if session.get("result") else ""),

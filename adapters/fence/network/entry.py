@@ -9,7 +9,7 @@ from typing import Final
 _SECONDS: Final = 10.0
 
 
-def entered(argv: Sequence[str], joins: Sequence[int]) -> list[str] | None:
+def entry_command(argv: Sequence[str], joins: Sequence[int]) -> list[str] | None:
     """The command that becomes `argv` in the network of these open files, which it closes; None where that needs our
     launcher."""
     tools, (users, network) = _tools(), joins
@@ -28,22 +28,22 @@ def _command(nsenter: str, bash: str, users: int, network: int, *argv: str) -> l
 @cache
 def _tools() -> tuple[str, str] | None:
     nsenter, bash = shutil.which("nsenter") or "", shutil.which("bash") or ""
-    known = nsenter.startswith("/") and bash.startswith("/")  # a relative one might be a repository's
-    return (nsenter, bash) if known else None
+    absolute = nsenter.startswith("/") and bash.startswith("/")  # a relative one might be a repository's
+    return (nsenter, bash) if absolute else None
 
 
-_tried: dict[tuple[str, str], bool] = {}
+_WORKS: dict[tuple[str, str], bool] = {}
 
 
 def _works(nsenter: str, bash: str, users: int, network: int) -> bool:
     """Whether these tools can do it, tried once."""
-    if (nsenter, bash) not in _tried:
+    if (nsenter, bash) not in _WORKS:
         argv = _command(nsenter, bash, users, network, bash, "-c", f"! test -e /proc/self/fd/{network}")
         try:
             done = subprocess.run(
                 argv, env={}, capture_output=True, timeout=_SECONDS, pass_fds=(users, network), check=False
             )
-            _tried[nsenter, bash] = done.returncode == 0
+            _WORKS[nsenter, bash] = done.returncode == 0
         except (OSError, subprocess.TimeoutExpired):
-            _tried[nsenter, bash] = False
-    return _tried[nsenter, bash]
+            _WORKS[nsenter, bash] = False
+    return _WORKS[nsenter, bash]
