@@ -14,6 +14,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -215,7 +216,7 @@ class FakeForge:
             self.git("push", "--quiet", str(self.bare), "HEAD:refs/heads/main", cwd=first)
 
     def __enter__(self) -> Self:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server = _ForgeServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
@@ -512,6 +513,13 @@ def _identity(by: str) -> dict[str, str]:
         for role in ("AUTHOR", "COMMITTER")
         for what, value in (("NAME", by), ("EMAIL", f"{by}@example.com"))
     }
+
+
+class _ForgeServer(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that is killed in the middle of a request is no fault."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
 
 # -- HTTP --------------------------------------------------------------------------------------------------------------
