@@ -54,6 +54,13 @@ def test_every_cut_begins_where_the_form_says_and_asks_whom_it_says(client: Test
         assert any(e["agent"] == cut["asks"] for e in only(asked_there, "turn.requested"))
 
 
+def test_a_fork_at_the_end_promises_no_turns(client: TestClient) -> None:
+    source = two_iterations(client)
+    last, before = len(events(client, source)), asked(events(client, source), "reviewer")
+    assert "turns" not in words_of(page(client, f"/sessions/{source}/fork?at={last}")).partition("Then")[2]
+    assert "up to about" in words_of(page(client, f"/sessions/{source}/fork?at={before}"))
+
+
 def test_the_reviewer_approves_by_one_choice_and_compare_says_what_is_different(client: TestClient) -> None:
     source = two_iterations(client)
     at = asked(events(client, source), "reviewer")
