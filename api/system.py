@@ -433,7 +433,7 @@ class System(Core):
         from api.node.notifier import Notifier
 
         receivers = Receivers(self.team.notify)
-        outbox = await asyncio.to_thread(open_outbox, self.store, self.settings.node_dir / "notify.db")
+        outbox = await asyncio.to_thread(open_outbox, self.store, self.settings.outbox_file)
         head, scale = self.store.head(), self.settings.retry_seconds
         return Notifier(receivers, outbox, self.views, self.follower, self.clock, head=head, scale=scale)
 

@@ -108,8 +108,8 @@ class Outbox:
 
 
 def _bookmark(db: SqlConnection) -> int:
-    [position] = db.execute("SELECT position FROM bookmark").fetchone()
-    return int(position)
+    row = db.execute("SELECT position FROM bookmark").fetchone()
+    return 0 if row is None else int(row[0])
 
 
 def open_outbox(store: Store, path: Path) -> Outbox:
@@ -118,6 +118,13 @@ def open_outbox(store: Store, path: Path) -> Outbox:
     if store.outbox is not None:
         return Outbox(store.outbox, with_log=True)
     return Outbox(_in_file(path), with_log=False)
+
+
+def rewind_file(path: Path, head: int) -> None:
+    """Have the outbox in this file, if there is one, go back with its log, which another one has replaced: the next
+    process that looks may find it beyond where it was before. Raises sqlite3.Error."""
+    if path.is_file():
+        Outbox(_in_file(path), with_log=False).rewind(head)
 
 
 def _in_file(path: Path) -> Access:

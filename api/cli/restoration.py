@@ -33,12 +33,13 @@ def restore(file: Path, /, *, database: Database = None) -> int:
         raise Failed(sentence("There is no file {file}.", file=file), code=exits.NOT_FOUND)
     try:
         log = settings.log_file
-        return _from_export(file, settings) if log is None else _from_copy(file, log)
+        return _from_export(file, settings) if log is None else _from_copy(file, log, settings.outbox_file)
     except LogInUse as error:
         raise Failed(exits.words_of(error), code=exits.REFUSED) from None
 
 
-def _from_copy(file: Path, log: Path) -> int:
+def _from_copy(file: Path, log: Path, outbox: Path) -> int:
+    from adapters.notify.outbox import rewind_file
     from adapters.store.sqlite.replacement import ENDS, alone, put_in_place
 
     if log.exists() and log.samefile(file):
@@ -50,6 +51,7 @@ def _from_copy(file: Path, log: Path) -> int:
             size = _verified(file, draft)
             had = log.exists()
             put_in_place(draft, log, aside)
+            rewind_file(outbox, size)
     finally:
         for end in ENDS:
             draft.with_name(draft.name + end).unlink(missing_ok=True)

@@ -221,6 +221,11 @@ class Settings(BaseSettings):
         return node_folder(place, file.stem if file else "postgresql")
 
     @property
+    def outbox_file(self) -> Path:
+        """The file of unsent notifications, if there is no database of several machines."""
+        return self.node_dir / "notify.db"
+
+    @property
     def views_path(self) -> Path:
         return views_of(self.node_dir)
 

@@ -12,6 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from adapters.notify.outbox import open_outbox
+from adapters.store.location import open_store
+from api.cli.main import carry_out
+from tests.adapters.stores_under_test import delivery_story, write
 from tests.api.server import ROOT, Server, session, start, until
 
 
@@ -137,3 +141,19 @@ def test_a_malformed_log_is_refused_before_the_first_command(server: Server) -> 
         assert result.returncode != 0, words
         assert "hansard restore" in result.stderr, (words, result.stderr)
     assert server.database.read_bytes() == before
+
+
+def test_notifications_go_back_with_a_restored_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else what begins to wait before the next server starts might never be told."""
+    monkeypatch.setenv("HANSARD_DATABASE", str(tmp_path / "log" / "hansard.db"))
+    monkeypatch.setenv("HANSARD_DATA_DIR", str(tmp_path / "node"))
+    log = open_store(f"sqlite:///{tmp_path / 'log' / 'hansard.db'}")
+    log.append([write(delivery_story().begun)])
+    log.rows.backup(tmp_path / "copy.db")
+    log.append([write(delivery_story("delivery-2").begun, session_id="delivery-2")])
+    (tmp_path / "node").mkdir()
+    outbox = open_outbox(log, tmp_path / "node" / "notify.db")
+    assert outbox.begin(log.head()) == 6
+    log.close()
+    assert carry_out(["restore", str(tmp_path / "copy.db")]) == 0
+    assert outbox.begin(12) == 3
