@@ -17,6 +17,7 @@ from domain.session.record import Recorded
 from domain.session.turns import TurnAnswered, TurnRequested
 from domain.values.base import Text
 from projections.record.describe import is_person
+from projections.record.turns import stand_in
 
 MOST_PATCH: Final = 4_000_000
 """Characters of a turn's patch up to which its lines are followed."""
@@ -40,6 +41,8 @@ class _MomentReader:
     whole: Whole
     answer: TurnAnswered | None = None
     """The newest answer of an agent."""
+    whose: str = ""
+    """Who gave it: the agent, or the person who answered for it."""
     artifact: Text | None = None
     """The newest review of a delivery's reviewer."""
     strategy: str = ""
@@ -60,7 +63,7 @@ class _MomentReader:
             case TurnRequested(access="write"):
                 self.writing.add(event.turn_id)
             case TurnAnswered():
-                self.answer = event
+                self.answer, self.whose = event, stand_in(recorded) or event.agent
                 yield from self._changed(recorded, event)
             case delivery.ArtifactCreated(phase="review", media_type="application/json"):
                 self.artifact = event.content
@@ -78,7 +81,7 @@ class _MomentReader:
         follows = event.patch is not None and 0 < event.patch.length <= MOST_PATCH
         if follows or event.turn_id in self.writing:
             patch = self.whole(event.patch) if follows and event.patch else ""
-            yield WorkChange(version=recorded.version, turn=event.turn_id, by=event.agent, patch=patch)
+            yield WorkChange(version=recorded.version, turn=event.turn_id, by=self.whose, patch=patch)
 
     def _reviewed(
         self, recorded: Recorded, event: delivery.ReviewBlockingDetected | delivery.ReviewApproved
@@ -90,7 +93,7 @@ class _MomentReader:
         blocking = _issues(artifact.get("blockingIssues"))
         if not blocking and isinstance(event, delivery.ReviewBlockingDetected):
             blocking = [issue.model_dump() for issue in event.blocking_issues]
-        by = answer.agent if answer else event.role
+        by = self.whose or event.role
         reports = [
             *_reports(recorded.version, by, blocking, blocking_hints, blocking=True),
             *_reports(recorded.version, by, _issues(artifact.get("nonBlockingIssues")), other_hints, blocking=False),
@@ -100,13 +103,13 @@ class _MomentReader:
         return LookTaken(version=recorded.version, number=event.iteration, by=by, reports=tuple(reports), full=full)
 
     def _contributed(self, recorded: Recorded, event: RoundAdded) -> Iterator[Moment]:
-        feedback = event.feedback or {}
+        feedback, by = event.feedback or {}, stand_in(recorded) or event.agent
         part = STRATEGIES[self.strategy].part(event.round) if self.strategy in STRATEGIES else None
         if part is None or part.judges or part.role.endswith(_LENS):
             hints = discussion_hints(self.whole(event.content)) if feedback.get("issues") else ()
-            reports = _discussed(recorded.version, event.agent, feedback, hints)
+            reports = _discussed(recorded.version, by, feedback, hints)
             if event.feedback is not None:
-                yield LookTaken(version=recorded.version, number=event.round, by=event.agent, reports=reports)
+                yield LookTaken(version=recorded.version, number=event.round, by=by, reports=reports)
             return
         points = [point for point in feedback.get("pointsOfDisagreement") or () if isinstance(point, dict)]
         disputed = tuple(
@@ -115,7 +118,7 @@ class _MomentReader:
                 title=str(point.get("claim") or ""),
                 detail=str(point.get("explanation") or ""),
                 source="discussion",
-                by=event.agent,
+                by=by,
             )
             for point in points
             if point.get("claim")

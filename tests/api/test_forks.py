@@ -84,6 +84,17 @@ def test_what_a_person_answers_for_an_agent_is_the_persons_everywhere(client: Te
     assert "unauthenticated answered for reviewer." in page
     log = client.get(f"/sessions/{forked}/event", params={"at": at + 2}).text
     assert "unauthenticated answered for reviewer" in log and "reviewer answered" not in log
+    listed = client.get(f"/sessions/{forked}", params={"tab": "turns"}).text
+    assert "unauthenticated answered for reviewer." in listed[: listed.index("</nav></details>")]
+
+
+def test_what_a_person_finds_in_place_of_an_agent_is_the_persons(client: TestClient) -> None:
+    source, history = blocked_once(client)
+    blocks = '{"blockingIssues": [{"id": "1", "title": "No", "detail": "Not yet."}]}'
+    forked = fork(client, source, asked(history, "reviewer"), substitute={"answer": {"text": blocks}}, mode="stop")
+    [found] = client.get(f"/api/sessions/{forked}/findings").json()["items"]
+    assert (found["title"], found["by"]) == ("No", "unauthenticated")
+    assert {step["by"] for step in found["life"] if step["act"] == "raised"} == {"unauthenticated"}
 
 
 def test_what_a_person_answered_is_not_recalled_as_the_agents(client: TestClient) -> None:
