@@ -32,6 +32,7 @@ def test_every_message_is_used_and_every_message_used_exists() -> None:
         "fork_at_the_end",
         "fork_before_answer",
         "fork_before_decision",
+        "fork_costs",
         "fork_turns",
         "recent",
         "first",
