@@ -17,7 +17,8 @@ from domain.values.network import RefusalReason
 
 MOST_AT_ONCE: Final = 256
 """The connections that one program may have."""
-HEAD_SECONDS: Final = 15.0
+HEAD_SECONDS: Final = 60.0
+"""On a machine with much to do, programs connect long before they ask."""
 CONNECT_SECONDS: Final = 30.0
 _PIECE: Final = 65_536
 _ESTABLISHED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
@@ -78,6 +79,9 @@ class Proxy:
         try:
             head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), HEAD_SECONDS)
             wanted = request(head[:-4])
+        except TimeoutError:
+            await _answer(writer, "408 Request Timeout", f"Hansard: no request came within {HEAD_SECONDS:.0f} s.")
+            return
         except (NoRequest, asyncio.LimitOverrunError):
             self._allowed.refusals.add("", 0, "malformed")
             await _answer(writer, "400 Bad Request", f"Hansard: this {_WORDS['malformed']}.")

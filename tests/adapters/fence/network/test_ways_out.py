@@ -263,6 +263,18 @@ def test_where_the_systems_tools_cannot_enter_the_network_our_launcher_does(
     assert len(begun) == 1
 
 
+def test_who_connects_and_asks_nothing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("adapters.fence.network.proxy.HEAD_SECONDS", 0.3)
+    code = """
+        import os, socket, urllib.parse
+        place = urllib.parse.urlsplit(os.environ["HTTPS_PROXY"])
+        print(socket.create_connection((place.hostname, place.port), timeout=20).makefile().read())
+    """
+    done = asyncio.run(inside(tmp_path, Allowed(()), sys.executable, "-I", "-c", textwrap.dedent(code)))
+    assert done.stdout.startswith("HTTP/1.1 408 Request Timeout")
+    assert "Hansard: no request came within" in done.stdout
+
+
 def test_the_machines_own_addresses_are_known() -> None:
     from ipaddress import ip_address
 
