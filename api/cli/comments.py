@@ -160,6 +160,10 @@ async def comments(
     chosen = [(status, name) for status, name in named.items() if name is not None]
     if len(chosen) > 1:
         raise Failed(sentence("Give one of --resolve, --withdraw and --insist."), code=exits.USAGE)
+    if chosen and at is not None:
+        raise Failed(sentence("Give either --at or one of --resolve, --withdraw and --insist."), code=exits.USAGE)
+    if reason and not chosen:
+        raise Failed(sentence("--reason belongs to --resolve, --withdraw or --insist."), code=exits.USAGE)
     async with connected(where, "all" if chosen else "read") as api:
         session_id = await (resolve_to_change if chosen else resolve)(api, session)
         if not chosen:

@@ -97,6 +97,13 @@ def test_without_an_editor_the_words_come_from_the_option_whatever_they_begin_wi
     assert listed(hansard)[-1]["text"] == "--json"
 
 
+@pytest.mark.parametrize("words", [("--at", "3", "--resolve", "c1"), ("--reason", "Why?")])
+def test_what_would_be_ignored_is_refused(hansard: Hansard, here: Path, delivered: str, words: tuple[str, ...]) -> None:
+    hansard("comment", "latest", "-m", "Say it shorter.")
+    assert hansard("comments", "latest", *words).code == 2
+    assert listed(hansard)[-1]["status"] == "open"
+
+
 def test_a_request_with_open_comments_is_cancelled_by_an_empty_file_alone(
     hansard: Hansard, here: Path, delivered: str, edits: Edits
 ) -> None:
