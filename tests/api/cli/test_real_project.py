@@ -77,6 +77,60 @@ def test_a_real_project_is_never_broken_and_each_line_is_traced(hansard: Hansard
     assert all(line["validatedBy"] and line["approvedBy"] for line in blamed[-4:])
 
 
+WORKSPACE = {
+    "package.json": '{"private": true, "workspaces": ["packages/*"], '
+    '"scripts": {"test": "npm test --workspaces --if-present"}}',
+    "packages/core/package.json": '{"name": "@shop/core", "version": "1.0.0", "main": "dist/index.js", '
+    '"scripts": {"prepare": "mkdir -p dist && cp src/index.js dist/index.js"}}',
+    "packages/core/src/index.js": "module.exports.add = (a, b) => a + b\n",
+    "packages/app/package.json": '{"name": "@shop/app", "version": "1.0.0", "main": "index.js", '
+    '"dependencies": {"@shop/core": "1.0.0"}, "scripts": {"test": "node --test"}}',
+    "packages/app/index.js": "module.exports.sum = (a, b) => `sum ${require('@shop/core').add(a, b)}`\n",
+    "packages/app/index.test.js": "require('node:test')('sum', () => "
+    "require('node:assert').strictEqual(require('.').sum(1, 2), 'sum 3'))\n",
+    ".gitignore": "node_modules/\ndist/\n",
+}
+
+
+@pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm")
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({"packages/core/src/index.js": "module.exports.add = (a, b) => a - b\n"}, 7),
+        ({"packages/app/index.js": "module.exports.sum = (a, b) => 'none'\n"}, 7),
+        (
+            {
+                "packages/app/package.json": '{"name": "@shop/app", "version": "1.0.0", '
+                '"scripts": {"test": "node --test x"}}'
+            },
+            7,
+        ),
+        ({"NOTES.md": "more\n"}, 0),
+    ],
+    ids=["built", "plain", "setting", "harmless"],
+)
+def test_what_breaks_a_clone_of_a_workspace_of_npm_breaks_the_validation(
+    hansard: Hansard, tmp_path: Path, changed: dict[str, str], code: int
+) -> None:
+    """With the settings that `init` writes. One package is built by the set-up, into an ignored folder."""
+    here = tmp_path / "here"
+    for name, content in WORKSPACE.items():
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).write_text(content)
+    subprocess.run(["npm", "install", "--package-lock-only", "--silent"], cwd=here, check=True, timeout=300)
+    git(here, "init", "--quiet", "--initial-branch=main")
+    assert hansard("init").code == 0
+    git(here, "add", "--all")
+    git(here, "-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "--quiet", "-m", "Begin")
+    scenario = tmp_path / "scenario.json"
+    scenario.write_text(json.dumps({"replies": {"dev": [{"text": "Done.", "files": changed}]}}), encoding="utf-8")
+    result = hansard("run", "--quick", "-t", "Change it", "--max-iterations", "1", "--scenario", str(scenario))
+    assert result.code == code, result
+    events = [json.loads(line) for line in hansard("events", "latest", "--json").out.splitlines()]
+    [baseline] = [event["data"] for event in events if event["type"] == "delivery.baseline_recorded"]
+    assert all(command["passed"] for command in baseline["commands"]), baseline
+
+
 def test_the_settings_that_the_documents_show_work_as_written(hansard: Hansard, tmp_path: Path) -> None:
     page = (Path(__file__).parents[3] / "docs" / "project.md").read_text("utf-8")
     [settings] = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
