@@ -16,7 +16,8 @@ from urllib.parse import quote
 from api.cli.client import Api, path_of
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.terminal import minutes, one_line, say, shortened
+from api.cli.tables import shortened
+from api.cli.terminal import minutes, one_line, say
 from api.cli.waits import doing, say_no_worker
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from api.cli.client import connected
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Where
-from api.cli.terminal import aligned, put, put_json, shortened, visible
+from api.cli.tables import aligned, shortened
+from api.cli.terminal import put, put_json, visible
 
 if TYPE_CHECKING:
     from api.cli.answers import BlameLine

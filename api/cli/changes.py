@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
+from rich.cells import cell_len, set_cell_size
 
 from api.cli import exits
 from api.cli.client import connected, path_of, resolve
 from api.cli.labels import recorded, sentence
 from api.cli.options import HERE, AsJson, Id, Where
 from api.cli.terminal import paint, put, put_document, put_json, say, visible, visible_name
+from domain.values.words import of_environment, words
 
 if TYPE_CHECKING:
     from api.cli.answers import ChangesView, ResultFile, ReviewMapView
@@ -55,8 +57,6 @@ def _put_map(answer: "ReviewMapView", *, json: bool) -> int:
     if json:
         put_json(answer)
         return exits.OK
-    from domain.values.words import of_environment, words
-
     named = words(of_environment(os.environ), "api.web")
     for item in answer["items"]:
         numbers = [line["number"] or line["old"] for line in item["lines"] if line["sign"] != " "]
@@ -74,8 +74,6 @@ def _put_map(answer: "ReviewMapView", *, json: bool) -> int:
 
 def _put_files(files: "Sequence[ResultFile]", *, names_files: bool) -> None:
     """A line each: what happened to it, how many lines, its name. `names_files`: the request or the plan named some."""
-    from rich.cells import cell_len, set_cell_size
-
     shown = [recorded("file", file["status"]) for file in files]
     width = max((9, *map(cell_len, shown)))
     for status, file in zip(shown, files, strict=True):

@@ -70,7 +70,7 @@ COMMANDS: Final = (
     CliCommand("land", "landing:land", STEER, "Merge finished branches one by one, each validated on the merge."),
     CliCommand("pr", "pull_request:pr", STEER, "Push a session's branch and open a pull request."),
     CliCommand("retry", "steer:retry", STEER, "Retry a waiting or failed turn."),
-    CliCommand("list", "show:list_sessions", READ, "List sessions, newest first."),
+    CliCommand("list", "session_list:list_sessions", READ, "List sessions, newest first."),
     CliCommand("show", "show:show", READ, "Show a session, now or at an earlier version."),
     CliCommand("events", "events:events", READ, "List a session's events, or follow them."),
     CliCommand("changes", "changes:changes", READ, "Show what a session has changed."),

@@ -6,7 +6,8 @@ from api.cli import exits
 from api.cli.client import Api, connected, path_of, resolve
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, At, Id, Where
-from api.cli.terminal import columns, one_line, put, put_json, visible
+from api.cli.tables import columns
+from api.cli.terminal import one_line, put, put_json, visible
 
 if TYPE_CHECKING:
     from api.cli.answers import Cut

@@ -12,7 +12,8 @@ from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Id, Where
 from api.cli.progress import describe
 from api.cli.session import details, more_lines
-from api.cli.terminal import put, put_json, put_pairs, shortened
+from api.cli.tables import put_pairs, shortened
+from api.cli.terminal import put, put_json
 
 if TYPE_CHECKING:
     from api.cli.answers import Cost, Diff, Divergence, Session

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from api.cli.exits import worded
 from api.cli.labels import recorded, sentence, verdict
-from api.cli.terminal import columns, counted, local_time, shortened
+from api.cli.tables import columns, shortened
+from api.cli.terminal import counted, local_time
 from domain.provenance.patches import hunks
 
 if TYPE_CHECKING:

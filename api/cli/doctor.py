@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
+from rich.cells import cell_len, set_cell_size
 
 from api.cli import exits
 from api.cli.exits import in_words, words_of
@@ -76,8 +77,6 @@ def doctor(
 
 
 def _print(findings: list[Finding]) -> None:
-    from rich.cells import cell_len, set_cell_size
-
     width = max(cell_len(recorded("check", finding.name)) for finding in findings)
     for finding in findings:
         mark = paint(finding.mark.ljust(4), _STYLES[finding.mark])

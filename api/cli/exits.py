@@ -1,9 +1,10 @@
 """The ends of a command: exit codes (contract §6), and the failure that carries one."""
 
 import errno
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
+
+from api.cli.labels import recorded
 
 OK: Final = 0
 FAILURE: Final = 1
@@ -57,24 +58,20 @@ class Failed(Exception):
 
 def in_words(text: str) -> str:
     """A sentence of ours in the terminal's language; any other text as it is."""
-    from api.web import sentences
-    from api.web.sentences import words
-    from domain.values.words import of_environment
+    from api.cli import error_words  # most of what is read has no such sentence
 
-    return sentences.in_words(words(of_environment(os.environ)), text)
+    return error_words.in_words(text)
 
 
 def words_of(error: Exception) -> str:
     """The message of an error, in the terminal's language where it is a sentence of ours."""
-    from domain.values.sentences import sentence_of
+    from api.cli import error_words
 
-    return in_words(sentence_of(error))
+    return error_words.words_of(error)
 
 
 def reason_of(error: OSError) -> str:
     """Why the system refused, in the terminal's language where it is one of the usual reasons."""
-    from api.cli.labels import recorded
-
     name = errno.errorcode.get(error.errno or 0, "")
     shown = recorded("system", name)
     return str(error.strerror) if shown == name else shown
@@ -85,29 +82,14 @@ def worded(session: Mapping[str, Any], name: str) -> str:
     text, data = str(session.get(name) or ""), session.get(f"{name}Sentence")
     if not data:
         return text
-    from domain.values.sentences import from_wire
+    from api.cli import error_words
 
-    return in_words(from_wire(text, data["code"], data["params"]))
+    return error_words.of_view(text, data)
 
 
 def of_http(status: int, code: object = None) -> int:
     """The exit code for a problem of the API; some refusals are about what was typed, by their own code."""
     return USAGE if code in _USAGE_CODES else _BY_HTTP_STATUS.get(status, FAILURE)
-
-
-def of_error(error: Exception) -> int:
-    """The exit code for an error of the inner rooms."""
-    from domain.values.base import Invalid, Refused, Stale, Unknown
-
-    match error:
-        case Unknown():
-            return NOT_FOUND
-        case Refused() | Stale():
-            return REFUSED
-        case Invalid():
-            return USAGE
-        case _:
-            return FAILURE
 
 
 def rests(session: Mapping[str, Any]) -> bool:

@@ -11,7 +11,8 @@ from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, At, Id, Where
 from api.cli.session import why_stopped
-from api.cli.terminal import put, put_json, put_pairs, visible
+from api.cli.tables import put_pairs
+from api.cli.terminal import put, put_json, visible
 
 if TYPE_CHECKING:
     from api.cli.answers import Explanation

@@ -10,6 +10,7 @@ from api.cli.client import connected, path_of, resolve
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, At, Id, Where
 from api.cli.terminal import paint, put, put_json, say, visible, visible_name
+from domain.values.words import of_environment, words
 
 if TYPE_CHECKING:
     from api.cli.answers import BecauseView, FindingEvent, FindingsView, FindingView
@@ -75,6 +76,4 @@ def _fact(reason: "BecauseView") -> str:
 
 def _word(group: str, value: str) -> str:
     """A recorded name as the page says it, in the terminal's language."""
-    from domain.values.words import of_environment, words
-
     return words(of_environment(os.environ), "api.web").of(group, value)

@@ -5,31 +5,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from api.cli.handover_in_short import pull_request_in_short
 from api.cli.labels import recorded, sentence
-from api.cli.terminal import shortened, visible
+from api.cli.result_notes import only_applies
+from api.cli.tables import shortened
+from api.cli.terminal import visible
+from api.node.checkouts import is_bare
+from domain.values.words import of_environment
 
 if TYPE_CHECKING:
     from api.cli.answers import ResultView
 
-_CHECKS: Final = {"success": "checks passed", "failure": "checks failed"}
 _CHECKS_SHOWN: Final = 5
 _COMMENT: Final = 80
 """Cells of a comment."""
-
-
-def pull_request_in_short(pull: Mapping[str, Any]) -> str:
-    """Says how the pull request stands, in a few words."""
-    is_open = pull["state"] == "open"
-    checks = checks_words(str(pull["checks"])) if pull.get("checks") and is_open else ""
-    waits = sentence("waits for you") if is_open and (pull.get("rest") or pull.get("hold")) else ""
-    state = f"#{pull['number']} {recorded('pull_state', str(pull['state']))}"
-    return ", ".join(filter(None, (state, checks, waits)))
-
-
-def checks_words(conclusion: str) -> str:
-    """Says how checks ended."""
-    shown = recorded("pull_checks", conclusion)
-    return _CHECKS.get(conclusion, conclusion) if shown == conclusion else shown
 
 
 def rest_words(cause: str) -> str:
@@ -64,20 +53,8 @@ def pull_request_words(pull: Mapping[str, Any]) -> str:
     return "\n".join(visible(line) for line in lines)
 
 
-def landing_in_short(landing: Mapping[str, Any]) -> str:
-    """Says how the newest landing ended, in a few words."""
-    match landing["status"]:
-        case "landed":
-            return sentence("landed on {branch}", branch=landing["onto"])
-        case "sent_back":
-            return sentence("sent back from {branch}", branch=landing["onto"])
-        case _:
-            return sentence("not landed on {branch}", branch=landing["onto"])
-
-
 def landing_words(landing: Mapping[str, Any]) -> str:
     """Says how the newest landing ended, as the record says it."""
-    from domain.values.words import of_environment  # only where there is one
     from projections.record.describe import describe_landing
 
     return describe_landing(landing, of_environment(os.environ))
@@ -86,9 +63,6 @@ def landing_words(landing: Mapping[str, Any]) -> str:
 def to_use(result: "ResultView") -> tuple[str, str] | None:
     """The command for a result, and what it is for; None where nothing is left to do. A bare repository has no checkout
     to merge into."""
-    from api.cli.result_notes import only_applies
-    from api.node.checkouts import is_bare
-
     pull = result.get("pullRequest")
     if pull and pull["state"] == "merged":
         return None

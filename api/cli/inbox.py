@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from cyclopts.types import PositiveInt
+from rich.cells import set_cell_size
 
 from api.cli import exits
 from api.cli.discussion import approval
@@ -11,7 +12,8 @@ from api.cli.extension import extension
 from api.cli.labels import recorded, sentence, verdict
 from api.cli.options import HERE, AsJson, Where
 from api.cli.reader import reader_of
-from api.cli.terminal import local_time, put_json, put_table, say, shortened
+from api.cli.tables import put_table, shortened
+from api.cli.terminal import local_time, put_json, say
 
 if TYPE_CHECKING:
     from api.cli.answers import WaitingItem
@@ -57,8 +59,6 @@ def _show(items: "Sequence[WaitingItem]", *, more: bool) -> None:
     if not items:
         say(sentence("Nothing is waiting for you."))
         return
-    from rich.cells import set_cell_size
-
     put_table(("SESSION", "WAITS FOR", "SINCE", "CHOICES", "OF", "TITLE", "WHY"), [_row(item) for item in items])
     say(sentence("For details: `hansard show {id}`. Next:", id=items[0]["sessionId"]))
     for need, step in dict.fromkeys((str(item["waitsFor"]), _next(item)) for item in _one_of_each(items)):

@@ -12,7 +12,8 @@ from api.cli.exits import Failed
 from api.cli.findings_lab import findings_lab
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Fields, Where
-from api.cli.terminal import counted, put, put_json, put_table, say, visible
+from api.cli.tables import put_table
+from api.cli.terminal import counted, put, put_json, say, visible
 
 if TYPE_CHECKING:
     from api.cli.answers import LabAnswer, LabOutcome

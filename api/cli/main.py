@@ -1,17 +1,16 @@
-"""The program: its commands, and how errors become a sentence and an exit code."""
+"""The program: its commands, and how a command line is carried out."""
 
 import os
 import signal
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from api.cli import exits
 from api.cli.commands import ABOUT, COMMANDS, EPILOGUE, GROUPS, OPTIONS, OTHER, korean, page
 from api.cli.labels import sentence
 from api.cli.stderr_log import Full, OneLine, log_to_stderr
-from api.cli.terminal import put, say
+from api.cli.terminal import put
 
 if TYPE_CHECKING:  # `--help` comes without them
     from cyclopts import App
@@ -81,13 +80,14 @@ def carry_out(argv: Sequence[str]) -> int:
     except BrokenPipeError:
         return _reader_left()
     except Exception as error:  # the outermost: the user gets a sentence, HANSARD_DEBUG=1 a traceback
-        code = _report(error, words)
+        from api.cli.complaint import report, report_defect
+
+        code = report(error, words)
         if code is not None:
             return code
         if os.environ.get("HANSARD_DEBUG"):
             raise
-        problem = sentence("Unexpected error ({type}): {error}", type=type(error).__name__, error=error)
-        return _complain(problem, sentence("Set HANSARD_DEBUG=1 for a traceback."), code=exits.FAILURE)
+        return report_defect(error)
 
 
 def _meant(argv: Sequence[str]) -> list[str]:
@@ -99,45 +99,11 @@ def _meant(argv: Sequence[str]) -> list[str]:
     return [_SPELLINGS.get(first, first), *rest] if argv else []
 
 
-def _report(error: Exception, words: Sequence[str]) -> int | None:
-    """Print an error of ours, of the command line or of the system; its exit code. None for a defect of the program."""
-    from cyclopts import CycloptsError
-
-    if isinstance(error, CycloptsError):
-        from api.cli.help.misuse import misuse
-
-        usage = sentence("`hansard {command}--help` shows the usage.", command=_named(words))
-        return _complain(misuse(error, [verb.name for verb in COMMANDS], words), usage, code=exits.USAGE)
-    if isinstance(error, exits.Failed):
-        return _complain(*str(error).splitlines(), code=error.code)
-    from domain.values.base import HansardError, Invalid
-
-    if isinstance(error, Invalid):
-        places = ((at, exits.in_words(detail)) for at, detail in error.errors.items())
-        return _complain(*(f"{at}: {detail}" if at else detail for at, detail in places), code=exits.USAGE)
-    if isinstance(error, HansardError):
-        return _complain(*exits.words_of(error).splitlines(), code=exits.of_error(error))
-    if isinstance(error, FileNotFoundError) and _has_lost_its_folder():
-        return _complain(sentence("The current folder no longer exists. Change to another one."), code=exits.USAGE)
-    if isinstance(error, OSError) and error.strerror:
-        parts = (error.filename, exits.reason_of(error))
-        return _complain(": ".join(str(part) for part in parts if part), code=exits.FAILURE)
-    return None
-
-
-def _has_lost_its_folder() -> bool:
-    try:
-        Path.cwd()
-    except FileNotFoundError:
-        return True
-    return False
-
-
 def _call(words: list[str]) -> int:
     try:
         words = [os.fsencode(word).decode() for word in words]  # people type UTF-8, whatever the locale calls it
     except UnicodeError:
-        return _complain(sentence("The arguments are not valid UTF-8."), code=exits.USAGE)
+        raise exits.Failed(sentence("The arguments are not valid UTF-8."), code=exits.USAGE) from None
     answer = program(words)(
         _explicit_flags(words), exit_on_error=False, print_error=False, result_action="return_value"
     )
@@ -197,21 +163,6 @@ def _has_terminal() -> bool:
 
 def _ignore(*_: object) -> None:
     """Does nothing, unlike SIG_IGN not in the programs that are started either."""
-
-
-def _named(words: Sequence[str]) -> str:
-    """The command that was meant, and a space; nothing if it is none of ours."""
-    first = next(iter(words), "")
-    return f"{first} " if first in {verb.name for verb in COMMANDS} else ""
-
-
-def _complain(*sentences: str, code: int) -> int:
-    for number, line in enumerate(sentences):
-        if number == 0:
-            say(line, label="hansard:")
-        else:
-            say(f"  {line.strip()}")
-    return code
 
 
 def _reader_left() -> int:

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Final
 
 from api.cli.exits import in_words
 from api.cli.labels import sentence
-from api.cli.terminal import columns
+from api.cli.tables import columns
+from domain.values.words import of_environment
 
 if TYPE_CHECKING:
     from api.cli.answers import AgentView, Session
@@ -61,8 +62,6 @@ def _row(agent: "AgentView") -> list[str]:
 
 def _gate(agent: "AgentView") -> str:
     """The API has the seeds' words, which are Korean."""
-    from domain.values.words import of_environment
-
     return str(agent["gate"]) if of_environment(os.environ) == "ko" else _GATES.get(str(agent["status"]), "")
 
 

@@ -8,17 +8,22 @@ from contextlib import AbstractContextManager, nullcontext
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
+from rich.cells import cell_len
+from rich.console import Console, RenderableType
+from rich.live import Live as RichLive
+from rich.text import Text
+
 from api.cli.exits import rests
 from api.cli.figures import figures
 from api.cli.labels import recorded, sentence
 from api.cli.matrix import MARKS, matrix
-from api.cli.terminal import local_time, one_line, packed, say, shortened, wrapped
+from api.cli.tables import packed, shortened, wrapped
+from api.cli.terminal import local_time, one_line, say
 from api.cli.waits import reason
+from domain.values.words import of_environment
+from projections.record import describe as sentences
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-    from rich.text import Text
-
     from api.cli.activity import RunningTurn
     from api.cli.answers import Event, Session
 
@@ -89,9 +94,6 @@ class Screen(Protocol):
 
 def describe(event: "Event", agents: Sequence[str] = ()) -> str:
     """An event of the API in the language of the terminal; `agents` are those of its session, by their places."""
-    from domain.values.words import of_environment
-    from projections.record import describe as sentences
-
     language, actor = of_environment(os.environ), str(event.get("actor") or "")
     return sentences.describe(event["type"], event["data"], language, agents=agents, actor=actor)
 
@@ -195,9 +197,6 @@ class LiveScreen:
     """Events scroll above a few status lines, which vanish at the end."""
 
     def __init__(self, console: "Console | None" = None) -> None:
-        from rich.console import Console
-        from rich.live import Live as RichLive
-
         self._console = console or Console(stderr=True, highlight=False, markup=False, emoji=False)
         self._session: Session | None = None
         self._below: dict[str, Session] = {}
@@ -239,8 +238,6 @@ class LiveScreen:
             self._live.refresh()
 
     def _print(self, events: "Sequence[Event]", *, indent: str) -> None:
-        from rich.text import Text
-
         for event in events:
             if event["type"] in _QUIET:
                 continue
@@ -256,7 +253,6 @@ class LiveScreen:
     def _render(self) -> "RenderableType":
         if self._session is None:
             return ""
-        from rich.text import Text
 
         waited = 0 if rests(self._session) else round((monotonic() - self._at) * 1000)
         open_ = [child for child in self._below.values() if child["status"] not in ("decided", "cancelled")]
@@ -272,9 +268,6 @@ class LiveScreen:
 def summary(session: "Session", *, waited_ms: int = 0, width: int = 80) -> "Text":
     """A session's status: phases, agents or rounds, the remaining budget, who is at work. Nothing is cut for want of
     room except the title: finished and future phases lose their names, and figures continue on the next line."""
-    from rich.cells import cell_len
-    from rich.text import Text
-
     text = Text(no_wrap=True, overflow="ellipsis")
     status = recorded("status", str(session["status"]))
     title = shortened(str(session.get("title") or session["id"]), min(60, max(10, width - cell_len(status) - 2)))
@@ -290,8 +283,6 @@ def summary(session: "Session", *, waited_ms: int = 0, width: int = 80) -> "Text
 
 def _phases(session: "Session", width: int) -> list[tuple[str, str]]:
     """`✓planning ▶review ·packaging `, or where there is no room for that `✓✓✓✓✓ ▶review ·`."""
-    from rich.cells import cell_len
-
     phases = [
         (MARKS.get(mark, "?"), recorded("phase", phase), mark)
         for phase, mark in (session.get("phaseStatuses") or {}).items()

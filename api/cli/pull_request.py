@@ -14,7 +14,8 @@ from adapters.workspace.person import PersonsGit
 from api.cli import exits
 from api.cli.client import Api, connected, path_of, resolve_to_change
 from api.cli.exits import Failed, words_of
-from api.cli.handover_words import checks_words, rest_words
+from api.cli.handover_in_short import checks_words
+from api.cli.handover_words import rest_words
 from api.cli.labels import recorded, sentence
 from api.cli.options import HERE, AsJson, Id, TeamFile, Where
 from api.cli.repository import (

@@ -12,7 +12,8 @@ from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Id, Where
 from api.cli.progress import agents_of, describe
-from api.cli.terminal import columns, one_line, put, put_json, put_json_line, say
+from api.cli.tables import columns
+from api.cli.terminal import one_line, put, put_json, put_json_line, say
 
 if TYPE_CHECKING:
     from api.cli.answers import Event, ReplayAnswer

@@ -12,7 +12,9 @@ from api.cli.client import connected
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Where
-from api.cli.terminal import clock, local_time, put_document, put_json, put_table, say
+from api.cli.tables import put_table
+from api.cli.terminal import clock, local_time, put_document, put_json, say
+from domain.values.words import of_environment
 
 Name = Literal["summary", "budgets", "quality", "convergence", "decisions", "costs", "waits", "merges"]
 
@@ -72,7 +74,6 @@ def _put_report(answer: Mapping[str, Any]) -> None:
         say(sentence("No matching data. Run a session with `hansard example`."))
         return
     from api.web.sentences import words
-    from domain.values.words import of_environment
 
     names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
     headings = [words(of_environment(os.environ)).of("reports_column", name).upper() for name in names]

@@ -13,7 +13,8 @@ from api.cli.handover_words import landing_words, pull_request_words
 from api.cli.labels import HOW_TO_ALLOW, NAMES, gap, recorded, refused_host, sentence
 from api.cli.matrix import MARKS, history, matrix, warnings
 from api.cli.result_notes import checks, only_applies, unchecked
-from api.cli.terminal import counted, local_time, one_line, shortened, visible_name
+from api.cli.tables import shortened
+from api.cli.terminal import counted, local_time, one_line, visible_name
 from api.cli.waits import doing, is_waiting, questions, why_waiting
 from domain.values.words import of_environment
 

@@ -17,7 +17,8 @@ from api.cli.labels import sentence
 from api.cli.progress import Screen, Shown, screen
 from api.cli.session import in_four_lines, outcome, steps
 from api.cli.stall import StallWatch
-from api.cli.terminal import put, put_json, put_pairs, say
+from api.cli.tables import put_pairs
+from api.cli.terminal import put, put_json, say
 
 if TYPE_CHECKING:
     from api.cli.answers import Event, PermissionRequestView, ResultView, Session

@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.cli import exits
+from api.cli import complaint, exits
 from domain.values.base import HansardError, Invalid, Refused, Stale, Unknown
 
 
@@ -88,4 +88,4 @@ def test_problems_of_the_api_become_exit_codes(status: int, code: int) -> None:
     ],
 )
 def test_errors_of_the_inner_rooms_become_exit_codes(error: HansardError, code: int) -> None:
-    assert exits.of_error(error) == code
+    assert complaint.of_error(error) == code

@@ -220,7 +220,7 @@ def test_views_and_api_give_the_same_list(hansard: Hansard, log: Path, monkeypat
     asked = [hansard(*command) for command in commands]  # HANSARD_RETRY_SECONDS is set
     monkeypatch.delenv("HANSARD_RETRY_SECONDS")
     assert hansard("list", "--status", "nope").code == 2
-    monkeypatch.setattr("api.cli.client.connected", None)
+    monkeypatch.setattr("api.cli.api_reader.connected", None)
     assert [hansard(*command) for command in commands] == asked
     assert len(asked[0].out.splitlines()) > 3
 

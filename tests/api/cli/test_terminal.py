@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from api.cli import terminal
+from api.cli import tables, terminal
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_colour_is_for_terminals_that_want_it(
 
 
 def test_columns_line_up_under_wide_letters(capsys: pytest.CaptureFixture[str]) -> None:
-    terminal.put_table(("ID", "STATUS", "TITLE"), [("가나", "success", "x"), ("abcde", "failed", "한 줄\n더")])
+    tables.put_table(("ID", "STATUS", "TITLE"), [("가나", "success", "x"), ("abcde", "failed", "한 줄\n더")])
     assert capsys.readouterr().out.splitlines() == [
         "ID     STATUS   TITLE",
         "가나   success  x",
@@ -84,7 +84,7 @@ def test_columns_line_up_under_wide_letters(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_pairs_omit_empty_values_and_indent_long_ones(capsys: pytest.CaptureFixture[str]) -> None:
-    terminal.put_pairs([("task", "one\ntwo"), ("error", ""), ("status", "failed")])
+    tables.put_pairs([("task", "one\ntwo"), ("error", ""), ("status", "failed")])
     assert capsys.readouterr().out == "task    one\n        two\nstatus  failed\n"
 
 
@@ -94,10 +94,10 @@ def test_pairs_are_wrapped_between_words_on_a_terminal(
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("NO_COLOR", "1")
     pairs = [("summary", "Success on iteration 3. Validated by pytest -q."), ("branch", f"hansard/{'x' * 40}")]
-    terminal.put_pairs(pairs)
+    tables.put_pairs(pairs)
     assert capsys.readouterr().out.splitlines()[0] == f"summary  {pairs[0][1]}"
     monkeypatch.setattr(terminal.sys.stdout, "isatty", lambda: True, raising=False)
-    terminal.put_pairs(pairs)
+    tables.put_pairs(pairs)
     assert capsys.readouterr().out.splitlines() == [
         "summary  Success on iteration 3.",
         "         Validated by pytest -q.",
@@ -111,7 +111,7 @@ def test_a_terminal_too_narrow_for_columns_shows_lines(
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr(terminal.sys.stdout, "isatty", lambda: True, raising=False)
-    terminal.put_table(("SESSION", "STATUS", "UPDATED", "TITLE"), [("delivery-1", "failed", "2026-11-24", "가" * 30)])
+    tables.put_table(("SESSION", "STATUS", "UPDATED", "TITLE"), [("delivery-1", "failed", "2026-11-24", "가" * 30)])
     shown = capsys.readouterr().out.splitlines()
     assert shown == ["delivery-1  failed", "  2026-11-24", f"  {'가' * 18}…"]
 
@@ -123,7 +123,7 @@ def test_figures_have_their_names_where_there_is_no_room_for_columns(
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr(terminal.sys.stdout, "isatty", lambda: True, raising=False)
     names = ("KIND", "STATUS", "SESSIONS", "TOOK", "COST", "AGENT", "UNKNOWN", "PASS RATE")
-    terminal.put_table(names, [("delivery", "failed", "12", "0:01", "$0.0045", "Ada", "-", "50%")])
+    tables.put_table(names, [("delivery", "failed", "12", "0:01", "$0.0045", "Ada", "-", "50%")])
     shown = capsys.readouterr().out.splitlines()
     assert shown == ["delivery  failed", "  Ada", "  sessions 12 · took 0:01 · cost $0.0045", "  pass rate 50%"]
 
@@ -132,8 +132,8 @@ def test_a_korean_terminal_reads_korean_labels_and_names(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
-    terminal.put_table(("SESSION", "STATUS"), [("delivery-1", "success")])
-    terminal.put_pairs([("can now", "x"), ("status", "y")])
+    tables.put_table(("SESSION", "STATUS"), [("delivery-1", "success")])
+    tables.put_pairs([("can now", "x"), ("status", "y")])
     assert capsys.readouterr().out.splitlines() == [
         "세션        상태",
         "delivery-1  성공",
