@@ -65,7 +65,7 @@ def test_what_was_refused_is_shown_again_with_what_is_wrong(client: TestClient, 
     form = form_of(changes(client, made), "comments", 'name="path" value="src/login.py"')
     answer = send(client, form, text=WORDS, line="9999")
     assert answer.status_code == 422
-    assert WORDS in answer.text and "src/login.py has 2 lines there" in answer.text
+    assert WORDS in answer.text and "src/login.py ends at line 2" in answer.text
     assert comments(client, made) == []
 
 
