@@ -1,5 +1,6 @@
 """The commands from a user's point of view, directly on a log."""
 
+import getpass
 import io
 from collections.abc import Callable
 from pathlib import Path
@@ -311,7 +312,7 @@ def test_a_session_is_cancelled_once_and_only_at_the_version_that_was_seen(hansa
     refused = hansard("cancel", "latest")
     sentence = "A delivery in the state cancelled cannot be cancelled. Nothing is allowed now."
     assert (refused.code, refused.err) == (4, f"hansard: {sentence}\n")
-    assert "Delivery cancelled: 그만" in hansard("events", "latest").out
+    assert f"{getpass.getuser()} cancelled the delivery: 그만" in hansard("events", "latest").out
 
 
 def test_an_extension_says_how_much(hansard: Hansard) -> None:
