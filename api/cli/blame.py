@@ -1,7 +1,5 @@
 """`hansard blame`: which turn of which session wrote each line of a file."""
 
-import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
@@ -9,6 +7,7 @@ from cyclopts import Parameter
 from api.cli import exits
 from api.cli.client import connected
 from api.cli.exits import Failed
+from api.cli.file_here import file_here
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Where
 from api.cli.tables import aligned, shortened
@@ -36,7 +35,7 @@ async def blame(
     """
     name, _, number = place.rpartition(":")
     path, line = (name, int(number)) if name and number.isdecimal() else (place, None)
-    top, inside = _inside(path)
+    top, inside = file_here(path)
     async with connected(where) as api:
         lines = await api.values("/api/blame", repository=str(top), path=inside, revision=at)
     lines = [each for each in lines if line in (None, each["line"])]
@@ -55,22 +54,3 @@ def _row(line: "BlameLine") -> list[str]:
     why = shortened(line["demandedBy"]["title"], _TITLE) if line["demandedBy"] else ""
     approved = f"✓ {line['approvedBy']['actor'].partition(':')[2]}" if line["approvedBy"] else ""
     return [str(line["line"]), line["commit"][:8], who, why, approved, ""]
-
-
-def _inside(path: str) -> tuple[Path, str]:
-    """The repository here, and the file in it."""
-    top = _top()
-    try:
-        here = Path(path)
-        target = here.parent.resolve() / here.name if here.is_symlink() else here.resolve()  # links are files, too
-        return top, target.relative_to(top.resolve()).as_posix()
-    except ValueError:
-        raise Failed(sentence("{path} is not in the repository {top}.", path=path, top=top), code=exits.USAGE) from None
-
-
-def _top() -> Path:
-    command = ["git", "rev-parse", "--show-toplevel"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise Failed(sentence("{path} is not in a git repository.", path=Path.cwd()), code=exits.USAGE)
-    return Path(done.stdout.rstrip("\n"))

@@ -10,6 +10,7 @@ from api.cli import exits
 from api.cli.client import Api, connected, path_of, resolve, resolve_to_change
 from api.cli.editor import EditedWords, RemarkPlace, edited, quoted, remarks_in, save_words, unquoted
 from api.cli.exits import Failed
+from api.cli.file_here import file_here
 from api.cli.interview import is_interactive
 from api.cli.labels import recorded, sentence
 from api.cli.options import HERE, AsJson, At, Fields, Id, Key, Where
@@ -80,11 +81,13 @@ async def comment(
 
 
 def _place(words: str | None) -> tuple[str | None, int | None, int | None]:
-    """Path, first and last line of `PATH:LINE-END`."""
+    """Path, first and last line of `PATH:LINE-END`. A path that begins like a relative or absolute one, as shells
+    complete it, is one of the repository here."""
     match = _PLACE.fullmatch(words) if words else None
-    if match is None:
-        return words, None, None
-    return match[1], int(match[2]), int(match[3]) if match[3] else None
+    path, line, end = (match[1], int(match[2]), match[3] and int(match[3])) if match else (words, None, None)
+    if path and path.startswith(("./", "../", "/")):
+        path = file_here(path)[1]
+    return path, line, end or None
 
 
 async def edit_remarks(

@@ -97,6 +97,19 @@ def test_without_an_editor_the_words_come_from_the_option_whatever_they_begin_wi
     assert listed(hansard)[-1]["text"] == "--json"
 
 
+def test_a_path_as_a_shell_completes_it_is_one_of_the_repository(
+    hansard: Hansard, here: Path, delivered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(here)
+    assert hansard("comment", "latest", f"{here}/a.txt:1", "-m", "One.").code == 0
+    (here / "sub").mkdir()
+    monkeypatch.chdir(here / "sub")
+    assert hansard("comment", "latest", "../a.txt:1", "-m", "Two.").code == 0
+    assert [(each["path"], each["line"]) for each in listed(hansard)] == [("a.txt", 1)] * 2
+    outside = hansard("comment", "latest", "../../a.txt:1", "-m", "Three.")
+    assert outside.code == 2 and "is not in the repository" in outside.err
+
+
 @pytest.mark.parametrize("words", [("--at", "3", "--resolve", "c1"), ("--reason", "Why?")])
 def test_what_would_be_ignored_is_refused(hansard: Hansard, here: Path, delivered: str, words: tuple[str, ...]) -> None:
     hansard("comment", "latest", "-m", "Say it shorter.")
