@@ -204,7 +204,7 @@ class Follower:
             start = self._published if lowest is None else min(self._published, lowest.position)
             page, is_old = self._next(start), start < self._published
             noted = [self._trail[-1]] if lowest is None else [self._trail[-1], (lowest.position, lowest.event_id)]
-            sight = self._source.sight(*(position for position, _ in noted), page.end)
+            sight = self.newest.sight(*(position for position, _ in noted), page.end)
             if sight.epoch != self.epoch or not are_there(sight, noted):
                 return self._rewind(sight)
             page = replace(page, mark=sight.marks[-1])
@@ -222,7 +222,7 @@ class Follower:
         """Begin again with a log that has gone back: it lacks events that were published, or has others there. Also
         where only another process has seen that, since that one counts it for all. Returns a page's length."""
         gone_back = sight.epoch <= self.epoch
-        epoch = self._source.gone_back(self.epoch) if gone_back else sight.epoch
+        epoch = self.newest.gone_back(self.epoch) if gone_back else sight.epoch
         fork: int | None = None
         with self._views.transaction() as db:
             by_others = self._folding.epoch(db) > self.epoch

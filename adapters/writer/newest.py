@@ -25,6 +25,7 @@ class NewestEvents:
         self._store = store
         self._events = deque[Recorded](maxlen=most)
         self._requests = dict[tuple[str, int], Recorded]()
+        self._epoch: int | None = None
         self._lock = Lock()
 
     def keep(self, committed: Sequence[Recorded]) -> None:
@@ -57,11 +58,18 @@ class NewestEvents:
         return self._store.head()
 
     def sight(self, *positions: int) -> Sight:
-        """The end of the log and the marks of its events, always from the store."""
-        return self._store.sight(*positions)
+        """The end of the log and the marks of its events, always from the store. Where it has gone back, nothing that
+        was kept before is read again."""
+        sight = self._store.sight(*positions)
+        with self._lock:
+            if self._epoch not in (None, sight.epoch):
+                self._forget()
+            self._epoch = sight.epoch
+        return sight
 
     def gone_back(self, since: int) -> int:
-        """Note that the log has gone back; its epoch now."""
+        """Drop everything, and note that the log has gone back; its epoch now."""
+        self.forget(None)
         return self._store.gone_back(since)
 
     def log(self, *, after: int = 0, limit: int = PAGE, omitted: Omitted | None = None) -> Sequence[Recorded]:

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from adapters.store.port import Store
 from adapters.writer.newest import KEPT_REQUESTS, NewestEvents
-from domain.session.record import Recorded
+from domain.session.record import Recorded, Sight
 from domain.session.turns import TurnRequested
 from tests.projections.given import store_events, success
 
@@ -14,6 +16,12 @@ class Reading:
 
     def __init__(self, store: Store) -> None:
         self._store, self.times = store, 0
+
+    def sight(self, *positions: int) -> Sight:
+        return self._store.sight(*positions)
+
+    def gone_back(self, since: int) -> int:
+        return self._store.gone_back(since)
 
     def log(self, *, after: int = 0, limit: int = 500, omitted: object = None) -> Sequence[Recorded]:
         self.times += 1
@@ -76,3 +84,18 @@ def test_only_the_latest_requests_are_kept(store: Store) -> None:
     many = [asked._replace(position=number, session_id=f"delivery-{number}") for number in range(1, KEPT_REQUESTS + 3)]
     newest.keep(many)
     assert [newest.request(each.session_id, each.version) for each in many] == [None, None, *many[2:]]
+
+
+@pytest.mark.parametrize("by_another", [False, True])
+def test_nothing_of_a_log_that_has_gone_back_is_read_again(store: Store, by_another: bool) -> None:
+    """Several follow the log of a process, and share what is kept: whoever notices first, nobody gets what is gone."""
+    newest, reading, events = newest_of(store)
+    newest.sight()
+    newest.keep(events)
+    if by_another:
+        store.gone_back(0)
+        newest.sight()
+    else:
+        newest.gone_back(0)
+    newest.log(after=3)
+    assert reading.times == 1

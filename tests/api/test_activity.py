@@ -187,7 +187,7 @@ def test_expired_attempt_keeps_its_activity(tmp_path: Path) -> None:
 
 def test_a_turn_that_is_tried_again_waits_and_then_counts_all_its_attempts(tmp_path: Path) -> None:
     used = {"usage": {"inputTokens": 5}, "activity": [PYTEST]}
-    replies = [{"error": "rate_limit", "retryAfter": 150, **used}, {"text": "A plan.", **used}]
+    replies = [{"error": "rate_limit", "retryAfter": 1_500, **used}, {"text": "A plan.", **used}]
     with inside(tmp_path) as client:
         name = start(client, delivery({"planner": replies}))
         address = f"/api/sessions/{name}/turns/{name}.t1"

@@ -9,9 +9,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from adapters.store.sqlite.sealed import Sealed, sealed
-
 from adapters.proof.verify import verify, verify_stored
+from adapters.store.sqlite.sealed_log import Sealed, sealed
 from adapters.store.sqlite.views import SqliteViews
 from api.cli import ALLOCATIONS
 from projections.follow import Follower

@@ -46,7 +46,6 @@ def test_no_variable_of_the_inside_is_seen_outside(
     fence = Bubblewrap(Grant(writable=(tmp_path,), network=granted))
     done = asyncio.run(run(["env"], cwd=tmp_path, env=env, wall_seconds=60, fence=fence, limits=limits))
     assert "LD_PRELOAD=./evil" in done.stdout, "inside it exists"
-    *makers, (_, outside) = calls
-    assert set(outside) == {"HANSARD_PROCESS"}
-    assert all(env == {} for _, env in makers), "what makes a network is ours alone"
+    started = [env for _, env in calls if env]  # nothing else, such as what makes networks, gets any
+    assert [set(outside) for outside in started] == [{"HANSARD_PROCESS"}]
     assert not any("evil" in word for command, _ in calls for word in command)

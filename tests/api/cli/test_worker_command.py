@@ -90,8 +90,8 @@ def doubled(history: list[dict[str, Any]]) -> list[str]:
 @pytest.mark.parametrize("count", [20])
 def test_deliveries_end_once_though_one_of_two_workers_is_killed(server: Idle, count: int) -> None:
     """The server runs no turns; the second worker takes over those of the dead one."""
-    ids = [start(server.client, delivery(BUSY)) for _ in range(count)]
     with server.worker("--slots", "4") as first, server.worker("--slots", "4") as second:
+        ids = [start(server.client, delivery(BUSY)) for _ in range(count)]
         until(lambda: len(server.held_by()) == 2, what="two workers at work")
         os.kill(first.pid, signal.SIGKILL)
         for session_id in ids:
