@@ -13,12 +13,13 @@ from starlette.testclient import TestClient
 from tests.api.server import inside, session, until
 from tests.api.test_pull_requests import FAST, Life, wrote
 from tests.kit.forge import TOKEN, FakeForge, Kind
+from tests.kit.sweeps import sampled
 
 LOOKS = 3
 """So many looks at the forge, and nothing has begun."""
 
 
-@pytest.fixture(params=["github", "gitlab"])
+@pytest.fixture(params=sampled(["github", "gitlab"], 0))
 def forge(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeForge]:
     kind: Kind = request.param
     monkeypatch.setenv("FORGE_TOKEN", TOKEN)

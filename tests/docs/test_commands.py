@@ -7,9 +7,11 @@ import pytest
 from tests.docs.commands import Terminal, documents, plain, programs_of, shown
 from tests.kit.sweeps import NIGHTLY
 
+LONG = {"audit.md", "provenance.md"}
+
 
 @pytest.mark.parametrize(
-    "path", [pytest.param(path, id=path.name, marks=NIGHTLY if path.name == "audit.md" else ()) for path in documents()]
+    "path", [pytest.param(path, id=path.name, marks=NIGHTLY if path.name in LONG else ()) for path in documents()]
 )
 def test_the_commands_of_a_document_say_what_it_shows(path: Path, tmp_path: Path) -> None:
     """`python -m tests.docs.commands` writes what they say now."""
