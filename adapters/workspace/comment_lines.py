@@ -36,11 +36,10 @@ def whereabouts_of(
 ) -> dict[str, Whereabouts]:
     """Returns where each of these comments' lines stand in the newest state of the session's work, or in that of
     `head`. `folders` are repositories that may have its commits."""
-    head, base = head or session.newest_head, session.base
-    folders = tuple(folders)
+    head, folders = head or session.newest_head, tuple(folders)
     groups: dict[str, list[Comment]] = defaultdict(list)
     for comment in comments:
-        commit = base.base_commit if base and comment.side == "old" else comment.head
+        commit = _commit_of(session, comment)
         if comment.path is not None and commit is not None:
             groups[commit].append(comment)
     result = {comment.comment_id: _UNKNOWN for comment in comments}
@@ -54,23 +53,50 @@ def whereabouts_of(
 def touched_in(
     folders: Iterable[Path], session: Session, comments: Collection[Comment], turn: TurnStates
 ) -> tuple[str, ...]:
-    """Returns the comments whose lines a turn has changed, moved or removed; of those on a file or on the whole, the
-    ones whose file, or any, it has changed."""
+    """Returns the comments whose lines a turn has changed, moved or removed; of those whose lines were gone before, the
+    ones where something else stands in their place now; of those on a file or on the whole, the ones whose file, or
+    any, it has changed."""
     folders = tuple(folders)
     places = whereabouts_of(folders, session, comments, head=turn.before)
     with suppress(WorkspaceError):
-        states = _States.of(folders, turn.before, turn.after)
-        return tuple(each.comment_id for each in comments if _is_touched(states, each, places[each.comment_id], turn))
+        states, seen = _States.of(folders, turn.before, turn.after), _Seen(folders, session, turn.before)
+        return tuple(
+            each.comment_id for each in comments if _is_touched(states, seen, each, places[each.comment_id], turn)
+        )
     return ()
 
 
-def _is_touched(states: "_States", comment: Comment, place: Whereabouts, turn: TurnStates) -> bool:
+class _Seen(NamedTuple):
+    """What people have seen of a session's work, and what it was before a turn."""
+
+    folders: Sequence[Path]
+    session: Session
+    before: str
+
+    def states(self, comment: Comment) -> "_States | None":
+        """Returns the changes since a comment was made; None where its commit is not here."""
+        commit = _commit_of(self.session, comment)
+        with suppress(WorkspaceError):
+            return _States.of(self.folders, commit, self.before) if commit else None
+        return None
+
+
+def _commit_of(session: Session, comment: Comment) -> str | None:
+    """The commit that has the lines of a comment."""
+    return session.base.base_commit if session.base and comment.side == "old" else comment.head
+
+
+def _is_touched(states: "_States", seen: _Seen, comment: Comment, place: Whereabouts, turn: TurnStates) -> bool:
     if comment.path is None:
         return bool(turn.files)
-    now = place.now
-    if now is None or now.line is None:
+    now, before = place.now, None
+    if now is not None and now.line is not None:
+        return states.has_changed(now.path, now.line - 1, (now.end_line or now.line) - 1)
+    if comment.line is not None:
+        before = seen.states(comment)
+    if before is None:
         return (now.path if now else comment.path) in turn.files
-    return states.has_changed(now.path, now.line - 1, (now.end_line or now.line) - 1)
+    return states.has_filled(before, comment.path, comment.line - 1, (comment.end_line or comment.line) - 1)
 
 
 def _whereabouts(states: "_States", comment: Comment) -> Whereabouts:
@@ -149,6 +175,35 @@ class _States:
         above = (within[line] for line in range(first - NEAR, first) if line in within)
         below = (within[line] for line in range(last + 1, last + NEAR + 1) if line in within)
         return any(number > run.first for number in above) or any(number < run.last for number in below)
+
+    def has_filled(self, earlier: "_States", path: str, first: int, last: int) -> bool:
+        """Returns whether something else stands now where lines were that the earlier states have lost: between the
+        nearest lines around them that stand in all three. Of a file that was gone, whether it is back."""
+        here = earlier.path_now(path)
+        if here is None:
+            return self.path_now(path) is not None
+        if here not in self.names:
+            return False
+        file = self._file(here)
+        above = self._stands(earlier, path, range(first - 1, -1, -1)) or (-1, -1)
+        below = self._stands(earlier, path, range(last + 1, earlier.length(path)))
+        below = below or (len(file.before), len(file.after))
+        return file.before[above[0] + 1 : below[0]] != file.after[above[1] + 1 : below[1]]
+
+    def length(self, path: str) -> int:
+        """The number of lines that a file had in the older state."""
+        return len(self._file(path).before)
+
+    def _stands(self, earlier: "_States", path: str, lines: Iterable[int]) -> tuple[int, int] | None:
+        """The numbers that the first of these lines which stands in its file has, before and after."""
+        here = earlier.path_now(path)
+        assert here is not None, "lines are looked for in files that are there"
+        for line in lines:
+            before = earlier.places(path, [line]).get(line)
+            after = self.places(here, [before.number]).get(before.number) if before and before.path == here else None
+            if before is not None and after is not None and after.path == self.names[here]:
+                return before.number, after.number
+        return None
 
     def _still_said(self, path: str, first: int, last: int) -> bool:
         """Returns whether the file says each of these lines as often as before: what is too plain to be followed has

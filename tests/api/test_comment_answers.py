@@ -87,7 +87,7 @@ def test_fixed_is_compared_with_what_changed(client: TestClient, tmp_path: Path)
     assert second["answers"][-1]["words"] == "A mean needs it."
     developer, reviewer = prompts(client, it, "dev"), prompts(client, it, "reviewer")
     assert '"answer": "fixed"' in developer[1] and '"answer": "fixed"' not in developer[0]
-    assert "Not dealt with so far." in developer[2] and "The agents' answer: fixed." in developer[2]
+    assert "Not dealt with so far." in developer[2] and "no agent has said a word" in developer[2]
     assert "declined. A mean needs it." in reviewer[2] and "whose `id` is the id of the comment" in reviewer[2]
 
 

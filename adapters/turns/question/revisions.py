@@ -32,6 +32,7 @@ _TEXTS: Final[Mapping[Language, Mapping[str, str]]] = {
         "old": "Comment {id} of {by}, on lines of {path} before the work:",
         "insists": "{by} insists: {words}",
         "fixed": "The agents' answer: fixed.",
+        "wordless": "Taken as fixed; no agent has said a word about it.",
         "declined": "The agents' answer: declined.",
         "answered": "The agents' answer: answered.",
         "unchanged": "Not dealt with so far.",
@@ -48,6 +49,7 @@ _TEXTS: Final[Mapping[Language, Mapping[str, str]]] = {
         "old": "의견 {id} ({by}), 작업 전 {path}의 줄에 대해:",
         "insists": "{by} 님이 다시 요청했습니다: {words}",
         "fixed": "에이전트의 답변: 반영했습니다.",
+        "wordless": "반영된 것으로 봅니다. 에이전트가 덧붙인 말은 없습니다.",
         "declined": "에이전트의 답변: 받아들이지 않았습니다.",
         "answered": "에이전트의 답변: 답했습니다.",
         "unchanged": "아직 처리되지 않았습니다.",
@@ -125,8 +127,10 @@ def _comment(comment: Comment, place: Whereabouts | None, texts: Mapping[str, st
 
 
 def _answer(answer: CommentAnswer, texts: Mapping[str, str]) -> str:
-    """Returns what was said to it, or that nothing was."""
+    """Returns what was said to it, or that nothing was: lines that changed without a word are no agent's answer."""
     paths = ", ".join(answer.changed_paths)
+    if answer.answer == "fixed" and not (answer.words.strip() or paths):
+        return texts["wordless"]
     parts = (texts[answer.answer], answer.words, texts["changed"].format(paths=paths) if paths else "")
     return " ".join(filter(None, parts))
 

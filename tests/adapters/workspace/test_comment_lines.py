@@ -153,3 +153,42 @@ def test_what_was_changed_beside_a_plain_line_has_not_changed_it(shop: Shop, lin
     comment = Comment(comment_id="c1", by="person:ann", at="", text="?", **about)
     turn = TurnStates(before, after, ["plain.txt"])
     assert touched_in([shop.folder], session, [comment], turn) == (("c1",) if changed else ())
+
+
+SUMMED = [SHOP[0], "    return fsum(prices)", *SHOP[3:]]
+"""The shop after a change that leaves its second and third line out."""
+RATED = [*SUMMED[:5], "    return total(prices) * percent / 100"]
+
+
+@pytest.mark.parametrize(
+    ("side", "after", "changed"),
+    [
+        ("old", RATED, False),
+        ("new", ["# A shop.", *RATED], False),
+        ("new", [SHOP[0], "    return math.fsum(prices)", *RATED[2:]], True),
+        ("old", [SHOP[0], "    amount = sum(prices)", "    return amount", *RATED[2:]], True),
+        ("old", [SHOP[0], *RATED[2:]], True),
+        ("old", None, True),
+    ],
+)
+def test_lines_that_are_gone_were_dealt_with_where_they_stood(
+    shop: Shop, side: str, after: list[str] | None, *, changed: bool
+) -> None:
+    before = shop.commit(**{"shop.py": SUMMED})
+    turn = TurnStates(before, shop.commit(**{"shop.py": after}), ["shop.py"])
+    session = packaged().delivery
+    session.base = WorkspacePrepared(repository=str(shop.folder), base_branch="main", base_commit=shop.base)
+    about = {"path": "shop.py", "line": 2, "end_line": 2, "head": before if side == "old" else shop.base, "side": side}
+    comment = Comment(comment_id="c1", by="person:ann", at="", text="?", **about)
+    assert touched_in([shop.folder], session, [comment], turn) == (("c1",) if changed else ())
+
+
+def test_lines_of_a_file_that_is_gone_were_dealt_with_when_it_is_back(shop: Shop) -> None:
+    before = shop.commit(**{"shop.py": None})
+    session = packaged().delivery
+    session.base = WorkspacePrepared(repository=str(shop.folder), base_branch="main", base_commit=shop.base)
+    about = {"path": "shop.py", "line": 2, "end_line": 2, "head": before, "side": "old"}
+    comment = Comment(comment_id="c1", by="person:ann", at="", text="?", **about)
+    for files, changed in (({"other.py": ["import sys"]}, ()), ({"shop.py": SHOP[:3]}, ("c1",))):
+        turn = TurnStates(before, shop.commit(**files), list(files))
+        assert touched_in([shop.folder], session, [comment], turn) == changed
