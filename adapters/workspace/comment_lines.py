@@ -94,7 +94,7 @@ def _is_touched(states: "_States", seen: _Seen, comment: Comment, place: Whereab
         return states.has_changed(now.path, now.line - 1, (now.end_line or now.line) - 1)
     if comment.line is not None:
         before = seen.states(comment)
-    if before is None:
+    if before is None or comment.line is None:
         return (now.path if now else comment.path) in turn.files
     return states.has_filled(before, comment.path, comment.line - 1, (comment.end_line or comment.line) - 1)
 

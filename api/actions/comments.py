@@ -144,9 +144,12 @@ def remark(system: System, session: Session, body: MakeComment, *, actor: str) -
         return AddComment(text=body.text, head=head, actor=actor)
     if head is None or session.base is None:
         raise Invalid({"/path": Sentence("comment_without_result")})
-    commit, path = (head, body.path) if body.side == "new" else (session.base.base_commit, _path_in_base(session, body))
+    commit, path = (
+        (head, body.path) if body.side == "new" else (session.base.base_commit, _path_in_base(session, body.path))
+    )
     place = {"path": path, "line": body.line, "end_line": body.line and (body.end_line or body.line)}
-    quote = _quote(folders_of(system.settings, session), commit, path, body, allowed_actions(session))
+    lines = None if body.line is None else (body.line, body.end_line or body.line)
+    quote = _quote(folders_of(system.settings, session), commit, path, lines, allowed_actions(session))
     return AddComment(text=body.text, side=body.side, quote=quote, head=head, actor=actor, **place)
 
 
@@ -172,29 +175,53 @@ def _fits(path: str) -> bool:
     return inside and not _NOT_IN_PATHS.search(path)
 
 
-def _path_in_base(session: Session, body: MakeComment) -> str:
+def _path_in_base(session: Session, path: str) -> str:
     """The path that the file had in the base; people see a renamed one under its new name."""
     files = session.changes.files if session.changes else ()
-    return next((file.renamed_from for file in files if file.renamed_from and file.path == body.path), body.path or "")
+    return next((file.renamed_from for file in files if file.renamed_from and file.path == path), path)
+
+
+def check_place(
+    system: System, session: Session, path: str, line: int | None, end_line: int | None, *, at: str
+) -> None:
+    """Raises Invalid, with pointers below `at`, for a file or a line that the session's result has neither now nor had
+    before the work. Without a result, and where it is not on this machine, nothing is known."""
+    if session.result_head is None or session.base is None:
+        return
+    if not _fits(path):
+        raise Invalid({f"{at}/path": Sentence("comment_path_unfit")})
+    lines = None if line is None else (line, end_line or line)
+    problem: Invalid | None = None
+    for commit, name in ((session.result_head, path), (session.base.base_commit, _path_in_base(session, path))):
+        try:
+            _quote(folders_of(system.settings, session), commit, name, lines, ())
+        except Refused:
+            return
+        except Invalid as error:
+            problem = problem or error
+        else:
+            return
+    if problem is not None:
+        raise Invalid({f"{at}{pointer}": why for pointer, why in problem.errors.items()})
 
 
 def _quote(
-    folders: tuple[Path, ...], commit: str, path: str, body: MakeComment, allowed: tuple[str, ...]
+    folders: tuple[Path, ...], commit: str, path: str, wanted: tuple[int, int] | None, allowed: tuple[str, ...]
 ) -> tuple[str, ...]:
     """The lines that the comment is about, as the commit has them; none for a whole file."""
     try:
         file = file_at(holder_of(folders, commit), commit, path)
-        lines = lines_of(file, path) if body.line is not None else ()
+        lines = lines_of(file, path) if wanted is not None else ()
     except CommitNotHere as error:
         raise Refused(sentence_of(error), allowed=allowed) from None
     except WorkspaceError as error:
         raise Invalid({"/path": sentence_of(error)}) from None
-    if body.line is None:
+    if wanted is None:
         return ()
-    for name, number in (("line", body.line), ("endLine", body.end_line or body.line)):
+    for name, number in zip(("line", "endLine"), wanted, strict=True):
         if number > len(lines):
             raise Invalid({f"/{name}": Sentence("comment_line_missing", path=path, number=len(lines))})
-    return tuple(map(_cut, lines[body.line - 1 : body.end_line or body.line]))
+    return tuple(map(_cut, lines[wanted[0] - 1 : wanted[1]]))
 
 
 def _cut(line: str) -> str:

@@ -8,9 +8,10 @@ from pydantic import Field, StrictInt, StrictStr
 from api.actions.answers import Receipt
 from api.actions.bodies import Body, Digest, Reason
 from api.actions.call import ActionCall, Intent
-from api.actions.comments import CommentText, Line
+from api.actions.comments import CommentText, Line, check_place
 from api.actions.declaration import FormOf, Tool, action
 from api.node.session_answers import waiting_child
+from api.system import System
 from domain.discussion.state import Discussion
 from domain.session.children import Decide
 from domain.session.comments import LONGEST_PATH
@@ -65,14 +66,15 @@ class Decision(Body):
 async def decide(call: ActionCall[Decision]) -> Intent:
     """Decide a review or debate, named directly or through the parent that waits for it."""
     body = call.body
-    session_id = await asyncio.to_thread(_decided, call)
+    session_id, comments = await asyncio.to_thread(_decided, call), _comments(body)
+    await asyncio.to_thread(_check_places, call.system, session_id, comments)
     command = Decide(
         choice=body.decision,
         rationale=body.rationale,
         actor=call.actor,
         version=body.version,
         seen=body.seen,
-        comments=_comments(body),
+        comments=comments,
     )
     return Intent(session_id, command)
 
@@ -88,6 +90,18 @@ def _comments(body: Decision) -> tuple[DecisionComment, ...]:
         if each.end_line is not None and each.line is not None and each.end_line < each.line:
             raise Invalid({f"/comments/{place}/endLine": Sentence("comment_end_before_line", line=each.line)})
     return tuple(DecisionComment(**each.model_dump()) for each in comments)
+
+
+def _check_places(system: System, session_id: str, comments: tuple[DecisionComment, ...]) -> None:
+    """Raises Invalid for a file or a line that the work under review does not have, as far as it is on this machine."""
+    session = system.sessions.get(session_id)
+    if not isinstance(session, Discussion) or not session.choices:  # the rules refuse it
+        return
+    parent = system.sessions.get(session.parent) if session.parent else None
+    work = parent or session
+    for number, each in enumerate(comments):
+        if each.path is not None:
+            check_place(system, work, each.path, each.line, each.end_line, at=f"/comments/{number}")
 
 
 def _decided(call: ActionCall[Decision]) -> str:

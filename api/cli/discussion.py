@@ -13,7 +13,7 @@ from api.cli.terminal import counted, local_time
 from domain.provenance.patches import hunks
 
 if TYPE_CHECKING:
-    from api.cli.answers import ApprovalView, Metrics, RoundView, Session, VoteView, WaitingItem
+    from api.cli.answers import ApprovalView, DecisionCommentView, Metrics, RoundView, Session, VoteView, WaitingItem
 
 Pairs = list[tuple[str, str]]
 Told = Mapping[str, Any]
@@ -185,7 +185,15 @@ def decision(session: "Session") -> str:
     if choice.get("expired"):
         by = sentence("{choice} by default: no decision in time", choice=named)
     votes = f"\n{columns(_vote(vote) for vote in choice['votes'])}" if choice.get("votes") else ""
-    return f"{by}, {local_time(choice['at'])}{why}{votes}"
+    remarks = "".join(f"\n{_remark(each)}" for each in choice.get("comments", ()))
+    return f"{by}, {local_time(choice['at'])}{why}{votes}{remarks}"
+
+
+def _remark(comment: "DecisionCommentView") -> str:
+    """`src/shop.py:12-14: Name this.`"""
+    path, line, end = comment["path"], comment["line"], comment["endLine"]
+    lines = "" if line is None else f":{line}" if end in (None, line) else f":{line}-{end}"
+    return f"{path}{lines}: {comment['text']}" if path else comment["text"]
 
 
 def approval(item: "Session | WaitingItem") -> str:

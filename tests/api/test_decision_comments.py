@@ -26,8 +26,8 @@ def client(tmp_path: Path) -> Iterator[TestClient]:
 
 def held(client: TestClient, tmp_path: Path) -> Json:
     """A delivery whose review waits for a person."""
-    folder = repository(tmp_path / "shop", **{"a.txt": "first\n"})
-    replies = {"dev": [{"text": "Done.", "files": {"a.txt": f"{word}\n"}} for word in ("second", "third")]}
+    folder = repository(tmp_path / "shop", **{"a.txt": "first\nline\nlast\n"})
+    replies = {"dev": [{"text": "Done.", "files": {"a.txt": f"{word}\nline\n"}} for word in ("second", "third")]}
     replies |= {"reviewer": [review()] * 3, "critic": [critique()] * 6, "coder": [critique()] * 6}
     body = delivery(replies, workspace=str(folder), validationCommands=["true"], review={"maxRounds": 2})
     made = start(client, body)
@@ -53,6 +53,8 @@ def test_remarks_reach_the_developer_as_the_persons(client: TestClient, tmp_path
     assert [each["text"] for each in child["decision"]["comments"]] == ["Name <this>.", "And a test."]
     log = client.get(f"/api/sessions/{child['id']}/worklog").text
     assert "a.txt:1-2" in log and "And a test." in log
+    page = client.get(f"/sessions/{child['id']}").text
+    assert "<code>a.txt:1-2</code> Name &lt;this&gt;." in page and "And a test." in page
 
 
 def test_what_is_wrong_with_a_remark_is_named_by_its_place(client: TestClient, tmp_path: Path) -> None:
@@ -63,11 +65,16 @@ def test_what_is_wrong_with_a_remark_is_named_by_its_place(client: TestClient, t
         ({"text": "a", "path": "a.txt", "endLine": 1}, "/comments/0/endLine"),
         ({"text": "a", "path": "a.txt", "line": 2, "endLine": 1}, "/comments/0/endLine"),
         ({"text": "a", "by": "person:eve"}, "/comments/0/by"),
+        ({"text": "a", "path": "b.txt"}, "/comments/0/path"),
+        ({"text": "a", "path": "../a.txt"}, "/comments/0/path"),
+        ({"text": "a", "path": "a.txt", "line": 4}, "/comments/0/line"),
+        ({"text": "a", "path": "a.txt", "line": 1, "endLine": 4}, "/comments/0/endLine"),
     ]
     for comment, pointer in wrong:
         answer = decide(client, made, comments=[comment])
         assert (answer["status"], [each["pointer"] for each in answer["errors"]]) == (422, [pointer]), answer
-    assert decide(client, made, decision="skip")["status"] == 200
+    removed = {"text": "Why?", "path": "a.txt", "line": 3}
+    assert decide(client, made, decision="skip", comments=[removed])["status"] == 200
     assert ended(client, made["id"])["status"] == "success"
 
 

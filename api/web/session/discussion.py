@@ -117,6 +117,7 @@ def _decision(context: PanelContext, session: Discussion) -> dict[str, Any] | No
         "choice": decision.choice,
         "actor": cut(decision.actor, 60),
         "rationale": cut(context.worded(decision.rationale), LONG),
+        "remarks": [(each.place, cut(each.text, LONG)) for each in decision.comments],
         "at": iso(decision.at),
         "expired": decision.expired,
         "called_off": session.state == "cancelled",

@@ -280,6 +280,14 @@ def test_expired_decision_names_no_person() -> None:
     assert discussion.decision({"decision": decision}).startswith("skip by default: no decision in time, 2026-")
 
 
+def test_what_was_remarked_with_a_decision_is_shown_with_its_place() -> None:
+    decision = {"choice": "apply_fix", "actor": "ann", "rationale": "", "at": "2026-01-02T10:00:00Z", "expired": False}
+    places = [("a.py", 3, 4), ("a.py", 5, None), ("b.py", None, None), (None, None, None)]
+    remarks = [{"text": "Why?", "path": path, "line": line, "endLine": end} for path, line, end in places]
+    shown = discussion.decision({"decision": decision | {"comments": remarks}}).splitlines()
+    assert shown[1:] == ["a.py:3-4: Why?", "a.py:5: Why?", "b.py: Why?", "Why?"]
+
+
 # --- a team's decision ----------------------------------------------------------------------------------------------
 
 
