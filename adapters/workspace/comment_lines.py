@@ -67,7 +67,7 @@ def touched_in(
 
 
 class _Seen(NamedTuple):
-    """What people have seen of a session's work, and what it was before a turn."""
+    """Reads what has become of a session's work between a comment and a turn."""
 
     folders: Sequence[Path]
     session: Session
@@ -82,7 +82,7 @@ class _Seen(NamedTuple):
 
 
 def _commit_of(session: Session, comment: Comment) -> str | None:
-    """The commit that has the lines of a comment."""
+    """Returns the commit that has the lines of a comment."""
     return session.base.base_commit if session.base and comment.side == "old" else comment.head
 
 

@@ -46,8 +46,8 @@ class Revise(Body):
     answer=Receipt,
     summary="Request changes to a result",
     description="The same session goes on, on the same branch. One that still runs takes the request up with its next "
-    "turn that writes. A finished delivery gets 2 more iterations and 15 more minutes. 422 without words or open "
-    "comments.",
+    "turn that writes. A finished delivery gets 2 more iterations and 15 more minutes; so does one whose work is "
+    "approved but that has none left for the request. 422 without words or open comments.",
     example={"text": "Keep the old option as an alias."},
     status=202,
     form=FormOf(("text",), again=True),

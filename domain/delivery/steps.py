@@ -21,6 +21,7 @@ from domain.delivery.validation import notes_on_validation
 from domain.session.attempts import Failure
 from domain.session.decision import Events, Now, ask, clear_agents, end_attempt
 from domain.session.landing import why_sent_back
+from domain.session.revisions import REVISION_ITERATIONS, REVISION_MINUTES
 from domain.session.turns import RecordTurn, TurnAnswered, TurnFailed
 from domain.values.base import DomainEvent, Text, iso
 from domain.values.budget import BudgetLimits, ExhaustedBudget, Reason
@@ -53,7 +54,7 @@ def proceed(now: Now[Delivery]) -> Events:
     if following == "implementation":
         return (yield from _iterate(now, 1, by="complete"))
     if following in ("packaging", "success") and now.state.has_queued_revision:
-        return (yield from take_up(now, by="send_back"))
+        return (yield from _take_up_queued(now))
     if following == "success":
         return (yield from finish(now, "success", delivered(now.state), by="complete"))
     yield from enter(now, by="complete")
@@ -62,6 +63,19 @@ def proceed(now: Now[Delivery]) -> Events:
 def next_iteration(now: Now[Delivery]) -> Events:
     """Back to the implementation."""
     yield from _iterate(now, now.state.iteration + 1, by="send_back")
+
+
+def _take_up_queued(now: Now[Delivery]) -> Events:
+    """In place of succeeding, go on with what people have asked for meanwhile. Where iterations or minutes do not allow
+    that, it gets what a request gets that comes a moment later: approved work must not fail because of it."""
+    budget, iteration = now.state.budget, now.state.iteration + 1
+    limits = None
+    if budget.exhausted(iteration=iteration, at=now.at) in ("iterations", "minutes"):
+        limits = budget.limits.changed(
+            max_iterations=budget.limits.max_iterations + REVISION_ITERATIONS,
+            max_minutes=budget.limits.max_minutes + REVISION_MINUTES,
+        )
+    yield from take_up(now, by="send_back", limits=limits)
 
 
 def take_up(now: Now[Delivery], *, by: str, limits: BudgetLimits | None = None) -> Events:
@@ -145,7 +159,7 @@ def _phase(state: str) -> Phase:
 def succeed(now: Now[Delivery], message: str, problem: str | None = None) -> Events:
     yield PhaseCompleted(message=message, problem=problem, sentence=coded(problem), **about(now, "packaging"))
     if now.state.has_queued_revision:
-        return (yield from take_up(now, by="send_back"))
+        return (yield from _take_up_queued(now))
     yield from finish(now, "success", delivered(now.state), by="complete")
 
 

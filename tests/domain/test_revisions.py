@@ -262,6 +262,34 @@ def test_a_revision_of_a_running_delivery_waits_for_the_next_turn_that_writes() 
     replays(story)
 
 
+def test_approved_work_does_not_fail_because_somebody_asked_for_more_in_its_last_iteration() -> None:
+    story = DeliveryStory(iterations=1).implemented()
+    limits = story.delivery.budget.limits
+    story.when(wants())
+    story.passes()
+    assert story.delivery.budget.limits == limits, "no budget is added as long as none is needed"
+    assert topics(story.approves())[-4:] == TAKEN_UP
+    after = story.delivery.budget.limits
+    assert (after.max_iterations, after.max_minutes) == (limits.max_iterations + 2, limits.max_minutes + 15)
+    assert statuses(story) == ["delivered"]
+    story.answer("changed")
+    story.passes()
+    story.approves()
+    assert (story.delivery.status, statuses(story)) == ("success", ["done"])
+    replays(story)
+
+
+def test_rejected_work_without_an_iteration_left_keeps_what_was_asked_for() -> None:
+    story = DeliveryStory(iterations=1).implemented()
+    story.when(wants())
+    story.passes()
+    story.blocks()
+    assert (story.delivery.status, story.delivery.exhausted_by, statuses(story)) == ("failed", "iterations", ["queued"])
+    story.extend(add_iterations=1)
+    assert (named(story), statuses(story)) == ("delivery-1.r1", ["delivered"])
+    replays(story)
+
+
 def test_a_revision_that_comes_with_a_plan_reaches_the_first_implementation() -> None:
     story = DeliveryStory()
     story.when(wants())
@@ -297,16 +325,6 @@ def packaged_but_for_the_branch() -> DeliveryStory:
     story.approves()
     assert story.turn.work == "package"
     return story
-
-
-def test_a_queued_revision_without_an_iteration_left_waits_for_more() -> None:
-    story = DeliveryStory(iterations=1).in_review()
-    story.when(wants())
-    story.approves()
-    assert (story.delivery.state, statuses(story)) == ("exhausted", ["queued"])
-    story.extend(add_iterations=1)
-    assert (named(story), statuses(story)) == ("delivery-1.r1", ["delivered"])
-    replays(story)
 
 
 def test_a_delivery_that_waits_for_a_person_takes_a_revision() -> None:
