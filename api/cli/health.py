@@ -261,7 +261,8 @@ def networks(team: "Team", sandbox: "Sandbox") -> Iterator[Finding]:
             continue
         if sandbox == "off" or available() != "bwrap":
             problem = sentence("{agent} has a list of hosts, which is not enforced here", agent=member.name)
-            yield Finding("warn", "network", problem, sentence("Only bubblewrap can enforce a list of hosts."))
+            mark: Mark = "fail" if sandbox == "required" else "warn"  # its turns would be refused
+            yield Finding(mark, "network", problem, sentence("Only bubblewrap can enforce a list of hosts."))
             continue
         hosts = ", ".join(settings.hosts()) or sentence("no host")
         yield Finding("ok", "network", sentence("{agent} may reach {hosts}", agent=member.name, hosts=hosts))

@@ -37,7 +37,7 @@ def init(
 ) -> int:
     """Create `hansard.toml` and `team.toml` from what the repository and PATH contain. Never overwrites, never prompts.
 
-    The new files are trusted.
+    The new files are trusted; a `team.toml` that was there is named, and `hansard trust` shows it first.
     """
     from adapters.agents.team_file import agents, team_file
     from adapters.project import NAME
@@ -47,23 +47,37 @@ def init(
 
     root = root_of(path.resolve())
     needs, programs = discover(root), agents(os.environ)
-    team = _write(
-        root / "team.toml", team_file(programs, needs.registries)
-    )  # one that was there may not be trusted unread
-    is_new = _write(root / NAME, project_file(needs, team=team))
+    team_path = root / "team.toml"
+    own = team_path.is_file()
+    team = _write(team_path, team_file(programs, needs.registries))
+    is_new = _write(root / NAME, project_file(needs, team=team or own))
     for line in _report_of(needs):
         put(visible(line))
     if named := os.environ.get("HANSARD_TEAM"):
         say(sentence("The agents are those of {path}, which HANSARD_TEAM names.", path=named))
-    elif not programs:
+    elif not programs and not own:
         say(sentence("No agent program on PATH. Install one (`hansard team` lists them) and run `hansard init` again."))
     if team and not named:
         _say_left_out(programs)
-    if team and not is_new:
-        say(sentence('To use the new team, add this to {name}: [delivery] team = "team.toml"', name=NAME))
-    if is_new:
+    if (team or own) and not is_new and not _names_a_team(root):
+        say(sentence('To use team.toml, add this to {name}: [delivery] team = "team.toml"', name=NAME))
+    if own and is_new:  # it was there, so it may not be trusted unread
+        say(
+            sentence("{name} names the team.toml that was there. `hansard trust` shows both, and then asks.", name=NAME)
+        )
+    elif is_new:
         grant(root, where.settings(), by="init")
     return exits.OK
+
+
+def _names_a_team(root: Path) -> bool:
+    """True if the settings of the repository name a team, or cannot be read."""
+    from adapters.project import BadProject, load
+
+    try:
+        return load(root).delivery.team is not None
+    except BadProject:
+        return True
 
 
 def _say_left_out(programs: "Sequence[FoundProgram]") -> None:

@@ -1,6 +1,7 @@
 """The page on agents: every team file on it loads, every setting is on it, in both languages."""
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -11,10 +12,12 @@ from adapters.agents.command.settings import PLACES, CommandSettings, UsagePaths
 from adapters.agents.model.endpoint import SPEAKS, ModelSettings
 from adapters.agents.presets.catalogue import NAMES
 from adapters.agents.team import load
+from adapters.fence.bubblewrap import PRIVATE, PRIVATE_BYTES
+from domain.replies.artifact import review_artifact
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("agents.md", "agents.ko.md")
-PROGRAMS = ["my-agent", "claude", "codex", "gemini", "opencode", "aider"]
+PROGRAMS = ["my-agent", "claude", "codex", "gemini", "opencode", "aider", "robin"]
 
 
 def words(page: str) -> str:
@@ -82,6 +85,25 @@ def test_every_setting_and_every_placeholder_is_documented(page: str) -> None:
         assert f"`{{{place}}}`" in words(page)
     for name in UsagePaths.model_fields:
         assert f"`{name}`" in words(page)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_memory_that_a_program_may_fill_is_named(page: str) -> None:
+    assert f"{PRIVATE_BYTES >> 30} GiB" in words(page) and {f"`{place}`" for place in PRIVATE} <= set(
+        re.findall(r"`[^`\n]+`", words(page))
+    )
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_script_of_the_page_writes_and_approves(page: str, tmp_path: Path) -> None:
+    [script] = re.findall(r"```sh\n(#!/bin/sh\n.*?)```", words(page), re.DOTALL)
+
+    def answer(role: str) -> str:
+        argv = ["/bin/sh", "-c", script, "robin", role]
+        return subprocess.run(argv, cwd=tmp_path, input="A task", capture_output=True, text=True, check=True).stdout
+
+    assert answer("dev") == "Added a line.\n" and (tmp_path / "README.md").read_text() == "# seen by Robin\n"
+    assert review_artifact(answer("reviewer")).blocking_issues == ()
 
 
 def test_every_supported_stream_format_has_an_example() -> None:

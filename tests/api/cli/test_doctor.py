@@ -3,6 +3,7 @@
 import os
 import sqlite3
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -150,6 +151,25 @@ adapter = "scripted"
             "Install it, or give its absolute path in the team file.",
         ),
     ]
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "level", "mark"),
+    [
+        ("required", "landlock", "fail"),
+        ("required", "none", "fail"),
+        ("required", "bwrap", "ok"),
+        ("auto", "landlock", "warn"),
+        ("off", "bwrap", "warn"),
+    ],
+)
+def test_a_list_of_hosts_that_would_be_refused_is_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: Literal["auto", "required", "off"], level: str, mark: str
+) -> None:
+    team = tmp_path / "team.toml"
+    team.write_text('[[agents]]\nname = "Ada"\npreset = "claude"\nnetwork = ["provider"]\n')
+    monkeypatch.setattr("adapters.fence.choice.available", lambda: level)
+    assert [found.mark for found in health.networks(load(team), sandbox)] == [mark]
 
 
 @pytest.mark.parametrize("bin_is_set", [True, False])

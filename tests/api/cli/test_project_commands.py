@@ -38,6 +38,25 @@ def test_init_misses_no_agent_program_where_a_team_is_named(
     assert ("The agents are those of agents.toml, which HANSARD_TEAM names." in said) is (named != "")
 
 
+def test_init_names_a_team_file_that_was_there_and_does_not_trust_it_unread(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    monkeypatch.delenv("HANSARD_TEAM", raising=False)
+    folder = tmp_path / "shop"
+    (folder / "team.toml").write_text('[[agents]]\nname = "Zoe"\nroles = ["dev"]\nadapter = "scripted"\n')
+    assert carry_out(["init", str(folder)]) == 0
+    said = capsys.readouterr().err
+    assert 'team = "team.toml"' in (folder / "hansard.toml").read_text()
+    assert "`hansard trust` shows both" in said and "No agent program" not in said
+    assert not (tmp_path / "node" / "trust.json").exists()
+    assert carry_out(["init", str(folder)]) == 0
+    assert "To use team.toml" not in capsys.readouterr().err
+    (folder / "hansard.toml").write_text(SETUP)
+    assert carry_out(["init", str(folder)]) == 0
+    assert 'add this to hansard.toml: [delivery] team = "team.toml"' in capsys.readouterr().err
+
+
 def test_init_says_what_it_did_not_find_in_the_language_of_the_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
