@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from adapters.files import beginning
+from adapters.project import BadProject, load
 from adapters.project.found_services import proposed_services
 from adapters.project.found_tests import Tests, tests_of
 from adapters.project.python_project import python_needs, script_needs
@@ -72,6 +73,14 @@ def project_file(needs: Discovery, *, team: bool = False) -> str:
     if needs.services:
         lines += ["", *needs.services]
     return "\n".join(lines) + "\n"
+
+
+def names_a_team(checkout: Path) -> bool:
+    """True if the settings of a checkout name a team, or cannot be read."""
+    try:
+        return load(checkout).delivery.team is not None
+    except BadProject:
+        return True
 
 
 def _python(checkout: Path, needs: Discovery, tests: Tests) -> None:

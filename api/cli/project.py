@@ -41,7 +41,7 @@ def init(
     """
     from adapters.agents.team_file import agents, team_file
     from adapters.project import NAME
-    from adapters.project.discovery import discover, project_file
+    from adapters.project.discovery import discover, names_a_team, project_file
     from api.actions.projects import root_of
     from api.actions.trust import grant
 
@@ -59,7 +59,7 @@ def init(
         say(sentence("No agent program on PATH. Install one (`hansard team` lists them) and run `hansard init` again."))
     if team and not named:
         _say_left_out(programs)
-    if (team or own) and not is_new and not _names_a_team(root):
+    if (team or own) and not is_new and not names_a_team(root):
         say(sentence('To use team.toml, add this to {name}: [delivery] team = "team.toml"', name=NAME))
     if own and is_new:  # it was there, so it may not be trusted unread
         say(
@@ -68,16 +68,6 @@ def init(
     elif is_new:
         grant(root, where.settings(), by="init")
     return exits.OK
-
-
-def _names_a_team(root: Path) -> bool:
-    """True if the settings of the repository name a team, or cannot be read."""
-    from adapters.project import BadProject, load
-
-    try:
-        return load(root).delivery.team is not None
-    except BadProject:
-        return True
 
 
 def _say_left_out(programs: "Sequence[FoundProgram]") -> None:

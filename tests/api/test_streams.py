@@ -465,6 +465,7 @@ def test_a_stream_goes_on_over_a_crash_of_the_server(server: Server) -> None:
     session_id = start(server.client, SILENT)
     messages: list[int] = []
     last: int | None = None
+    newest = 0
     for _ in range(2):
         with Stream(server, path(session_id), last=last) as stream:
             newest = extend(server, session_id)["version"]
@@ -476,7 +477,9 @@ def test_a_stream_goes_on_over_a_crash_of_the_server(server: Server) -> None:
             extend(server, session_id)
             server.kill()
         server.start()
-    assert messages == [1, 2, 3, 4, 5, 6]
+    # On a slow machine the server may also note that nobody works on the session.
+    assert newest >= 6
+    assert messages == list(range(1, newest + 1))
 
 
 # -- clients of all kinds ------------------------------------------------------------------------------------------
