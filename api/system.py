@@ -37,6 +37,7 @@ from domain.values.sentences import Sentence
 from projections.engine.snapshots import Snapshots
 from projections.follow import Follower, Listener
 from projections.record.describe import NAMELESS
+from projections.record.finding_events import FindingEvents
 from projections.record.records import Records
 from projections.record.sessions import Sessions
 
@@ -217,10 +218,12 @@ class System(Core):
         self.works = False
         self.sessions = Sessions(store, self.snapshots, memory=self.writer.cached)
         self.records = Records(store, self.snapshots)
+        self.finding_events = FindingEvents(store)
         self.reports: Recent[ReportAnswer] = Recent(16)  # some have a row for every session
         self.provenance = Provenance(store, settings.node_dir / "workspaces")
         for cache in (self.hub, self.snapshots, self.sessions, self.records, self.reports, self.provenance):
             self.forgetting.join(cache.forget)
+        self.forgetting.join(self.finding_events.forget)
         self._external: ExternalTurns | None = None
         self.pull_requests: PullRequestFollower | None = None
         """Who follows pull requests, while this runs."""

@@ -18,5 +18,5 @@ def list_findings(request: Request) -> Response:
     tag = f'"{session.version}"'
     if has_it_already(request, tag):
         return Response(status_code=304, headers=answer_headers(ETag=tag))
-    history = store.history(session.id, upto=session.version)
-    return answer(findings_view(session, history, partial(whole, store)), ETag=tag)
+    events = system(request).finding_events.of(session.id, session.version)
+    return answer(findings_view(session, events, partial(whole, store)), ETag=tag)

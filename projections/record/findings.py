@@ -33,7 +33,7 @@ _STATES: Final[dict[CommentStatus, FindingState | None]] = {
 
 
 def findings_view(session: Session, history: Iterable[Recorded], whole: Whole) -> FindingsView:
-    """The findings as of the session's version; `history` are its events up to there."""
+    """The findings as of the session's version; `history` are its events up to there, at least those that tell."""
     events = list(history)
     ledger = ledger_of(moments_of(events, whole))
     advice = ledger.advice

@@ -12,10 +12,11 @@ from domain.findings.moments import Dispute, FoundReport, IssueSeverity, LookTak
 from domain.orchestration import events as orchestration
 from domain.replies.hints import IssueHints, discussion_hints, review_hints
 from domain.session.children import ChildClosed
+from domain.session.comments import CommentChanged, CommentMade
 from domain.session.past_commands import Whole
 from domain.session.record import Recorded
 from domain.session.turns import TurnAnswered, TurnRequested
-from domain.values.base import Text
+from domain.values.base import DomainEvent, Text
 from projections.record.describe import is_person
 from projections.record.turns import stand_in
 
@@ -32,6 +33,27 @@ def moments_of(history: Iterable[Recorded], whole: Whole) -> Iterator[Moment]:
     for recorded in history:
         yield from reader.read(recorded)
     yield from reader.judged()
+
+
+_VERDICTS: Final = (orchestration.VerdictGiven, orchestration.VerdictOverturned)
+_UNREAD: Final = (orchestration.VerdictRefused, orchestration.VerdictUnreadable)
+_TELLING: Final = (
+    *(*_VERDICTS, TurnAnswered, delivery.ReviewBlockingDetected, delivery.ReviewApproved),
+    *(ChildClosed, DiscussionStarted, RoundAdded, CommentMade, CommentChanged),
+)
+
+
+def tells(event: DomainEvent, before: DomainEvent | None) -> bool:
+    """Whether the event counts for the findings of a session, `before` being the last one that did: events between
+    two verdicts part their looks, so the first of them counts."""
+    match event:
+        case TurnRequested():
+            counts = event.access == "write"
+        case delivery.ArtifactCreated():
+            counts = event.phase == "review"
+        case _:
+            counts = isinstance(event, _TELLING)
+    return counts or (isinstance(before, _VERDICTS) and not isinstance(event, _UNREAD))
 
 
 @dataclass
@@ -54,10 +76,10 @@ class _MomentReader:
 
     def read(self, recorded: Recorded) -> Iterator[Moment]:
         event = recorded.event
-        if isinstance(event, orchestration.VerdictGiven | orchestration.VerdictOverturned):
+        if isinstance(event, _VERDICTS):
             self.verdicts.append((recorded, event))
             return
-        if not isinstance(event, orchestration.VerdictRefused | orchestration.VerdictUnreadable):
+        if not isinstance(event, _UNREAD):
             yield from self.judged()
         match event:
             case TurnRequested(access="write"):

@@ -23,6 +23,7 @@ from domain.values.sentences import in_language, recognized
 from domain.values.words import Language
 from projections.engine.ports import Histories
 from projections.record.describe import describe_landing
+from projections.record.finding_events import FindingEvents
 from projections.record.records import Record
 from projections.record.session import view
 from projections.record.trail import Numbered, Trail, upto
@@ -44,6 +45,7 @@ class PanelContext:
     it: dict[str, Any]
     record: Record
     store: Source
+    finding_events: FindingEvents
     language: Language
     turn: str = ""
     file: str = ""

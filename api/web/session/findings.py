@@ -57,8 +57,8 @@ def findings(context: PanelContext) -> dict[str, Any]:
 
 
 def findings_of(context: PanelContext) -> FindingsView:
-    history = context.store.history(context.session.id, upto=context.version)
-    return findings_view(context.session, history, partial(whole, context, most=10_000_000))
+    events = context.finding_events.of(context.session.id, context.version)
+    return findings_view(context.session, events, partial(whole, context, most=10_000_000))
 
 
 def reported_by(context: PanelContext, entry: TurnEntry) -> list[FindingRow] | None:

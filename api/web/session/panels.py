@@ -166,6 +166,7 @@ class Gallery:
             it=marked(view(session), session, self._system.team, machine).wire(),
             record=self.record(session),
             store=self._system.store,
+            finding_events=self._system.finding_events,
             language=say.language,
             turn=of.turn if of else "",
             file=of.file if of else "",
