@@ -44,8 +44,8 @@ _TELLING: Final = (
 
 
 def tells(event: DomainEvent, before: DomainEvent | None) -> bool:
-    """Whether the event counts for the findings of a session, `before` being the last one that did: events between
-    two verdicts part their looks, so the first of them counts."""
+    """Return True if the event counts for the findings of a session, `before` being the last one that did: events
+    between two verdicts part their looks, so the first of them counts."""
     match event:
         case TurnRequested():
             counts = event.access == "write"
