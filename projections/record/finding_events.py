@@ -32,7 +32,7 @@ class _Kept:
 
 
 class FindingEvents:
-    """What tells of findings, by session. Safe for many threads."""
+    """Keeps what tells of findings, by session. Safe for many threads."""
 
     def __init__(self, log: Histories, *, sessions: int = KEPT_SESSIONS, events: int = KEPT_EVENTS) -> None:
         self._log, self._sessions, self._events = log, sessions, events
@@ -46,7 +46,7 @@ class FindingEvents:
                 self._kept.pop(each, None)
 
     def of(self, session_id: str, version: int) -> Sequence[Recorded]:
-        """Those up to that version, in their order. Raises what the log raises for an unreadable event."""
+        """Return those up to that version, in order. Raises what the log raises for an unreadable event."""
         with self._lock:
             cached = self._kept.setdefault(session_id, _Kept())
             self._kept.move_to_end(session_id)
