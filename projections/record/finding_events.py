@@ -19,7 +19,7 @@ KEPT_EVENTS: Final = 20_000
 
 
 @dataclass(slots=True)
-class _Kept:
+class _FindingHistory:
     version: int = 0
     events: list[Recorded] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -37,7 +37,7 @@ class FindingEvents:
     def __init__(self, log: Histories, *, sessions: int = KEPT_SESSIONS, events: int = KEPT_EVENTS) -> None:
         self._log, self._sessions, self._events = log, sessions, events
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._kept: OrderedDict[str, _FindingHistory] = OrderedDict()
 
     def forget(self, session_id: str | None) -> None:
         """Drop what is kept of a session from which a text was taken out, or of all (None)."""
@@ -48,7 +48,7 @@ class FindingEvents:
     def of(self, session_id: str, version: int) -> Sequence[Recorded]:
         """Return those up to that version, in order. Raises what the log raises for an unreadable event."""
         with self._lock:
-            cached = self._kept.setdefault(session_id, _Kept())
+            cached = self._kept.setdefault(session_id, _FindingHistory())
             self._kept.move_to_end(session_id)
         with cached.lock:
             if cached.version < version:
@@ -57,7 +57,7 @@ class FindingEvents:
         self._limit()
         return result
 
-    def _grow(self, session_id: str, cached: _Kept, version: int) -> None:
+    def _grow(self, session_id: str, cached: _FindingHistory, version: int) -> None:
         history = self._log.history(session_id, after=cached.version, upto=version)
         if cached.version and redacted_sessions(history):
             cached.version, cached.events = 0, []
