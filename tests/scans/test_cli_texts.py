@@ -70,3 +70,14 @@ def english_of(room: str) -> Iterator[str]:
         yield both["en"]
         if key.startswith("label."):
             yield key.removeprefix("label.")
+
+
+def test_every_line_of_a_sheet_has_a_label_in_both_languages() -> None:
+    """One word is no prose, so it is found by its place: the first of a pair."""
+    functions = [each for file in files("api/cli") for each in nodes(file) if isinstance(each, ast.FunctionDef)]
+    sheets = [each for each in functions if getattr(each.returns, "id", "") == "Pairs"]
+    pairs = [each.elts for sheet in sheets for each in ast.walk(sheet) if isinstance(each, ast.Tuple)]
+    firsts = [pair[0] for pair in pairs if len(pair) == 2 and not isinstance(pair[1], ast.Constant)]
+    words = {first.value for first in firsts if isinstance(first, ast.Constant)}
+    assert len(words) > 20
+    assert {word for word in words if word and f"label.{word}" not in catalogue("api.cli")} == set()
