@@ -198,8 +198,8 @@ def _fits(row: TurnRow, stream: str, turn: _Turn) -> bool:
 def _owners(rows: Rows, stream: str, table: Sequence[TurnRow], turns: Mapping[str, _Turn]) -> Collection[str]:
     """Return who may own the turns of a session: all of them have one owner, the owner of the session that it is a part
     of, or who asked for the first turn. Logs of before there were owners have none."""
-    known = (turns[row.turn_id] for row in table if row.turn_id in turns)
-    first = min(known, key=lambda turn: turn.version, default=None)  # a table has no order of its own
+    here = (turns[row.turn_id] for row in table if row.turn_id in turns)
+    first = min(here, key=lambda turn: turn.version, default=None)  # a table has no order of its own
     if first is None:
         return {row.owner for row in table}
     theirs = {TurnRow(*fields).owner for fields in rows.turns(first.root)} if first.root != stream else set[str]()

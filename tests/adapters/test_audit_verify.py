@@ -12,8 +12,11 @@ from adapters.proof.merkle import Tree
 from adapters.proof.verify import verify
 from adapters.store.errors import StoreError
 from adapters.writer.unit_of_work import CommandEnvelope
+from domain.delivery.commands import StartDelivery
 from domain.session.turns import RetryTurn
+from domain.session.validation import ValidationStep
 from domain.values.base import Command
+from domain.values.budget import BudgetLimits
 from tests.adapters.audited import copied, exported, harmed, opened, rows, verified, written
 from tests.adapters.flips import Outcome, outcomes
 from tests.projections.stage import Stage
@@ -59,12 +62,17 @@ def test_an_untouched_log_is_sound_and_its_figures_are_those_of_the_tables(log: 
         assert report.root == checkpoints.head(store).root.hex()
 
 
-def test_turns_may_come_in_any_order(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_turns_may_come_in_any_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """PostgreSQL gives the rows of a session as they lie in the table, which changes with every update."""
-    with opened(log) as store:
-        inner = type(store.rows).turns
-        monkeypatch.setattr(type(store.rows), "turns", lambda *given: iter([*inner(*given)][::-1]))
-        assert verify(store).faults == []
+    stage = Stage(tmp_path)
+    steps = (ValidationStep(stage="test", command="pytest", argv=("pytest",)),)
+    work = StartDelivery(task="Add a flag", steps=steps, limits=BudgetLimits(max_iterations=2))
+    stage.do("delivery-1", work, starts=True, actor="person:ann").answers("delivery-1", "A plan.")
+    inner = type(stage.store.rows).turns
+    assert len([*inner(stage.store.rows, "delivery-1")]) == 2
+    monkeypatch.setattr(type(stage.store.rows), "turns", lambda *given: iter([*inner(*given)][::-1]))
+    assert verify(stage.store).faults == []
+    stage.store.close()
 
 
 def test_the_log_under_test_has_every_kind_of_row(log: Path) -> None:
