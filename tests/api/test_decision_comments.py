@@ -101,3 +101,13 @@ def test_remarks_are_made_on_the_page_without_a_script(client: TestClient, tmp_p
     assert [{name: value for name, value in each.items() if value is not None} for each in kept] == list(
         PLACED.values()
     )
+
+
+def test_words_of_a_tab_from_before_the_session_went_on_are_kept(client: TestClient, tmp_path: Path) -> None:
+    made = held(client, tmp_path)
+    form = {"verb": "revise", "key": "d" * 32, "version": "1", "state": "success", "text": "Of a <b> tab."}
+    page = f"/sessions/{made['id']}"
+    answer = client.post(page, data=form, headers=BROWSER, follow_redirects=False)
+    assert answer.status_code == 412 and "Of a &lt;b&gt; tab." in answer.text
+    assert "revisions" not in session(client, made["id"])
+    assert 'id="revising"' not in client.get(page).text
