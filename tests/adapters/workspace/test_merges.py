@@ -266,7 +266,7 @@ def test_a_shared_folder_is_recorded_while_others_write_in_it(shared: Workspace,
             (plain / "now").rmdir()
             (plain / "now").touch()
             (plain / "now").unlink()
-            stop.wait(0.002)  # folders in memory are written so fast that git would hardly ever see a whole file
+            stop.wait(0.01)  # folders in memory are written so fast that git would hardly ever see a whole file
 
     with ThreadPoolExecutor(1) as thread:
         writing = thread.submit(keep_writing)
