@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -259,14 +260,17 @@ def test_a_shared_folder_is_recorded_while_others_write_in_it(shared: Workspace,
     stop = threading.Event()
 
     def keep_writing() -> None:
-        while not stop.is_set():
+        for number in count():
+            if stop.is_set():
+                return
+            (plain / "small").write_text(str(number))
             (plain / "big").write_text("x" * 2_000_000)
             (plain / "big").write_text("y")
             (plain / "now").mkdir()
             (plain / "now").rmdir()
             (plain / "now").touch()
             (plain / "now").unlink()
-            stop.wait(0.01)  # folders in memory are written so fast that git would hardly ever see a whole file
+            stop.wait(0.002)  # folders in memory are written so fast that git would hardly ever see a whole file
 
     with ThreadPoolExecutor(1) as thread:
         writing = thread.submit(keep_writing)
