@@ -28,6 +28,8 @@ export function wallClocks(root) {
 
 /** A bar is drawn again when it has grown by this part of its length. */
 const BAR_STEPS = 200;
+/** A drawing rests after each change for so many milliseconds a part: a long session has hundreds. */
+const REST_MS = 40;
 const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
 
 /** Shows relative times in the reader's language. The exact time is the tooltip. */
@@ -92,9 +94,14 @@ function grow(drawing) {
   const [begin, end] = [Number(drawing.dataset.begin), Number(drawing.dataset.end)];
   const whole = Math.max(Date.now(), end) - begin;
   const share = (end - begin) / whole;
+  const time = drawing.closest(".part")?.querySelector("[data-gantt-time]");
+  if (time) time.textContent = clocked(begin);
   if (Math.abs(share - Number(drawing.dataset.share ?? 1)) < 1 / (2 * BAR_STEPS) * share) return;
+  if (Date.now() < Number(drawing.dataset.rests ?? 0)) return;
+  const parts = drawing.querySelectorAll("rect, a > text, svg");
   drawing.dataset.share = String(share);
-  for (const found of drawing.querySelectorAll("rect, a > text, svg")) {
+  drawing.dataset.rests = String(Date.now() + parts.length * REST_MS);
+  for (const found of parts) {
     found.dataset.x ??= found.getAttribute("x");
     found.setAttribute("x", `${Number.parseFloat(found.dataset.x) * share}%`);
     if (found.localName !== "rect") continue;
@@ -103,8 +110,6 @@ function grow(drawing) {
     found.setAttribute("width", `${Math.max(width, 0.2)}%`);
   }
   rule(drawing, begin, whole);
-  const time = drawing.closest(".part")?.querySelector("[data-gantt-time]");
-  if (time) time.textContent = clocked(begin);
 }
 
 /** The ticks of a drawing that has grown. */
