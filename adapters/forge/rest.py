@@ -1,6 +1,7 @@
-"""The common part of both forges' REST APIs: answers become documents, checks get the ends of their logs, and the
-words of our own account are told apart by their markers."""
+"""The common part of both forges' REST APIs: answers become documents, checks get the ends of their logs, and posts of
+our own account give their markers."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Generic, NamedTuple, TypeVar
@@ -42,7 +43,7 @@ class OwnWords(NamedTuple):
     marker: str | None
 
 
-class RestForge:
+class RestForge(ABC):
     """One repository at one forge."""
 
     def __init__(self, repository: ForgeRepository, http: ForgeHttp, path: str) -> None:
@@ -64,8 +65,9 @@ class RestForge:
             self._own = await self._asked_account()
         return self._own
 
+    @abstractmethod
     async def _asked_account(self) -> ForgeAccount:
-        raise NotImplementedError
+        """The account of our token, asked at the forge."""
 
     # -- documents -----------------------------------------------------------------------------------------------------
 

@@ -66,6 +66,7 @@ class FindingRow:
     gone: bool
     state: str
     open: bool
+    blocking: bool
     origin: str
     weight: str
     perhaps: str
@@ -128,6 +129,7 @@ def _row(context: PanelContext, item: FindingView, answers: Sequence[tuple[int, 
         gone=gone,
         state=item.status or item.state or "withdrawn",
         open=item.open,
+        blocking=item.blocking,
         origin=item.origin or "",
         weight=item.weight,
         perhaps=item.perhaps or "",
