@@ -23,7 +23,7 @@ ABOUT: Final = """The official record of what a team of coding agents does.
 
 Start with `hansard example`, or in your repository:
 
-    hansard run -t "Add a --version flag" -f src/cli.py --test "pytest -q"
+    hansard run -t "Add a --version flag" -f src/cli.py
     hansard review --diff
 
 Commands open the log directly; no server is needed. With --server URL (or HANSARD_SERVER) they use that server."""

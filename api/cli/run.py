@@ -47,7 +47,7 @@ async def run(
 
     In a git repository the agents work in a separate worktree and the result is a branch; your checkout is untouched.
 
-        hansard run -t "Add a --version flag" -f src/cli.py --test "pytest -q"
+        hansard run -t "Add a --version flag" -f src/cli.py
 
     Ctrl-C cancels nothing. Exit code: 0 success, 1 failed, cancelled, or no agent available for the rest (unless
     another worker runs on this log), 6 waiting for a decision, 7 budget exhausted.
