@@ -29,7 +29,7 @@ def parsed(kind: type[AnyValue], data: Mapping[str, Any], place: Callable[[Loc],
         return kind.model_validate_json(orjson.dumps(data), strict=True)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)[:5]
-        raise BadTeam(at_places((place(_spelled(problem)), _sentence(problem)) for problem in problems)) from None
+        raise BadTeam(at_places((place(_spelled(problem)), _sentence(kind, problem)) for problem in problems)) from None
     except orjson.JSONEncodeError as error:
         raise BadTeam(at_place(place(()), str(error))) from None
 
@@ -42,11 +42,13 @@ def _spelled(problem: ErrorDetails) -> Loc:
     return (*loc[:-1], _HUMP.sub("_", loc[-1]).lower())
 
 
-def _sentence(problem: ErrorDetails) -> str:
+def _sentence(kind: type[Value], problem: ErrorDetails) -> str:
     """The problem in the terms of the file."""
     match problem["type"], problem["loc"]:
         case "extra_forbidden", ("agents", int(), _):
             return Sentence("no_such_key_of_an_agent")
+        case "extra_forbidden", (_,) if kind.model_fields:
+            return Sentence("no_such_key_among", choices=", ".join(sorted(kind.model_fields)))
         case "extra_forbidden", _:
             return Sentence("no_such_key")
         case "missing", _:
