@@ -171,7 +171,7 @@ def agent(name: str = '"Ada"', roles: str = '"planner"', adapter: str = '"script
         ),
         (
             agent(settings="{scenarios = 1}"),
-            "team.toml: agent 'Ada': settings.scenarios: there is no such key; known keys: scenario",
+            "team.toml: agent 'Ada': settings.scenarios: there is no such key (known keys: scenario)",
         ),
         (agent(settings="{scenario = {reply = 1}}"), "team.toml: agent 'Ada': settings.scenario: /reply: Extra inputs"),
         (agent(settings='{scenario = "none.json"}'), "none.json: the file cannot be read: No such file or directory"),
