@@ -37,7 +37,7 @@ def with_commits_of_claim(job: Job, workspaces: Workspaces) -> Job:
     came later is not in there. Blocks."""
     if job.request.access != "write" or (wanted := _wanted(job)) is None:
         return job
-    people = _new_commits(job, workspaces, wanted, name=job.request.turn_id, anew=False)
+    people = _new_commits(job, workspaces, wanted, name=job.request.turn_id, looks=False)
     return job if people is None else changed(job, people=people)
 
 
@@ -58,11 +58,11 @@ def _wanted(job: Job) -> _Wanted | None:
 
 
 def _new_commits(
-    job: Job, workspaces: Workspaces, wanted: _Wanted, name: str = "", *, anew: bool = True
+    job: Job, workspaces: Workspaces, wanted: _Wanted, name: str = "", *, looks: bool = True
 ) -> PeopleCommits | None:
     workspace = workspace_of(job, workspaces)
     state, same_form = job.session.tree or workspace.base(), job.session.made_of is None
-    news = workspace.commits_on(wanted.branch, state=state, same_form=same_form, name=name, anew=anew)
+    news = workspace.commits_on(wanted.branch, state=state, same_form=same_form, name=name, looks=looks)
     if news is None:
         return None
     commits, by, tree = news

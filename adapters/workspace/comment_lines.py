@@ -53,9 +53,8 @@ def whereabouts_of(
 def touched_in(
     folders: Iterable[Path], session: Session, comments: Collection[Comment], turn: TurnStates
 ) -> tuple[str, ...]:
-    """Returns the comments whose lines a turn has changed, moved or removed; of those whose lines were gone before, the
-    ones where something else stands in their place now; of those on a file or on the whole, the ones whose file, or
-    any, it has changed."""
+    """Returns the comments whose lines a turn has changed, moved or removed. Where the lines were gone before, what
+    stands in their place has to have changed; for a comment on a file the file, for one on the whole any file."""
     folders = tuple(folders)
     places = whereabouts_of(folders, session, comments, head=turn.before)
     with suppress(WorkspaceError):
@@ -195,7 +194,7 @@ class _States:
         return len(self._file(path).before)
 
     def _stands(self, earlier: "_States", path: str, lines: Iterable[int]) -> tuple[int, int] | None:
-        """The numbers that the first of these lines which stands in its file has, before and after."""
+        """Return the numbers, before and after, of the first of these lines that both files have."""
         here = earlier.path_now(path)
         assert here is not None, "lines are looked for in files that are there"
         for line in lines:

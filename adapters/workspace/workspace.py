@@ -314,13 +314,13 @@ class Workspace:
         return tip(self._git.stored, self._theirs(), branch)
 
     def commits_on(
-        self, branch: str, *, state: str, same_form: bool, name: str = "", anew: bool = True
+        self, branch: str, *, state: str, same_form: bool, name: str = "", looks: bool = True
     ) -> BranchCommits | None:
         """Returns what people have committed on a branch of their repository on top of a state of the work; None if
-        that is nothing. What was found under a `name` is found again, whatever the branch has become; without `anew`,
-        nothing else is. Raises CommitsInTheWay: nothing is kept then, so that the branch is looked at again."""
+        there is nothing. What was found under `name` before is returned again, whatever has become of the branch; else
+        nothing without `looks`. Raises CommitsInTheWay: nothing is kept then, so that the branch is looked at again."""
         earlier = head = head_under(self._git, name) if name else None
-        if head is None and anew and branch_at(self._theirs(), branch) is not None:
+        if head is None and looks and branch_at(self._theirs(), branch) is not None:
             head = self.tip(branch)
         if head is None:
             return None

@@ -37,7 +37,7 @@ def report(error: Exception, words: Sequence[str]) -> int | None:
 
 
 def report_defect(error: Exception) -> int:
-    """Print an error that nobody has foreseen; its exit code."""
+    """Print an unforeseen error and return the exit code."""
     problem = sentence("Unexpected error ({type}): {error}", type=type(error).__name__, error=error)
     return _complain(problem, sentence("Set HANSARD_DEBUG=1 for a traceback."), code=exits.FAILURE)
 
