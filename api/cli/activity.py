@@ -34,6 +34,8 @@ _COMMAND: Final = "$ "
 _SETUP: Final = "set-up"
 """The title of such a frame if the command is one of the set-up."""
 _RULES: Final = re.compile(r"^[=\-_\s]+|[=\-_\s]+$")
+_BAR: Final = re.compile(r"[━█▉▊▋▌▍▎▏▒▓░╸╺]{4}|#{8}")
+"""What the progress bar of a download is known by: no news by itself."""
 
 
 class RunningTurn:
@@ -79,7 +81,8 @@ class RunningTurn:
             self.agent = sentence("set-up") if frame.get("title") == _SETUP else self._passing
             return [shortened(_last_line(text), _WIDTH)]
         complete, end, self._unfinished = (self._unfinished + text).rpartition("\n")
-        return [shortened(_last_line(complete), _WIDTH)] if end and complete.strip() else []
+        lines = "\n".join(line for line in complete.splitlines() if not _BAR.search(line))
+        return [shortened(_last_line(lines), _WIDTH)] if end and lines.strip() else []
 
     def words(self) -> str:
         """The line."""

@@ -60,6 +60,7 @@ def test_lines_of_commands_say_whether_they_are_of_the_set_up_or_have_to_pass(ag
     """Also of the set-up of the fresh checkout, in the middle of a validation."""
     turn = RunningTurn(TURN | {"agent": agent, "work": work})
     said = ("$ make test", "1 passed\n", "$ npm ci", "added 3\n", "$ make test", "1 passed\n")
+    said = (*said[:3], "━━━━━━━━ 140.0/140.0 kB 106.7 MB/s\n", *said[3:])  # a download's bar is no news
     titles = {"$ npm ci": {"title": SETUP}}
     turn.take(
         [{"seq": seq, "kind": "notice", "text": text, **titles.get(text, {})} for seq, text in enumerate(said, start=1)]
