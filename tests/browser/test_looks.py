@@ -11,9 +11,9 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.api.scenes import SCENES, begun, exhausted, reached, waiting_review
 from tests.api.seen import review
-from tests.api.server import Server, delivery, until
+from tests.api.server import Server, delivery, session, until
 from tests.browser.accessible import faults
-from tests.browser.browsing import Browsing, badge, browsing, live, shown, unfold
+from tests.browser.browsing import PATIENCE_MS, Browsing, badge, browsing, live, shown, unfold
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 SMALL_TARGETS = """() => [...document.querySelectorAll("button, select, summary, input, a.button, .chips a")]
@@ -91,15 +91,30 @@ def _folder(otherwise: Path) -> Path:
     return folder
 
 
-def test_a_decision_is_made_on_a_phone(browser: Browser, server: Server) -> None:
+_OVER_THE_PAGE = """() => [".deciding", "[data-player]"].map((name) => document.querySelector(name).offsetHeight)"""
+"""The heights of what stays over a page that asks for a decision."""
+
+
+@pytest.mark.parametrize("locale", ["en", "ko-KR"])
+def test_a_decision_is_made_on_a_phone(browser: Browser, server: Server, locale: str) -> None:
+    """Its buttons are one row, so that most of the screen is left to what is decided about; the reason unfolds."""
     session_id = waiting_review(server.client)
-    with _phone(browser, server) as site:
+    with _phone(browser, server, locale=locale) as site:
         page = site.tab(f"/sessions/{session_id}")
-        apply = page.get_by_role("button", name="Apply fix")
+        expect(page.locator(".head .why")).to_be_hidden()  # the card below asks the same
+        buttons = page.locator(".deciding > .button")
+        assert len(set(buttons.evaluate_all("(all) => all.map((one) => one.offsetTop)"))) == 1
+        assert sum(page.evaluate(_OVER_THE_PAGE)) <= 844 / 4
+        reason = page.locator(".deciding [name=rationale]")
+        expect(reason).to_be_hidden()
+        page.locator(".saying > summary").tap()
+        reason.fill("Seen on a phone")
+        apply = page.locator("[name=decision][value=apply_fix]")
         expect(apply).to_be_in_viewport()
         apply.tap()
-        badge(page, "Decided")
+        expect(page.locator("[data-badge] .is-decided")).to_be_visible(timeout=PATIENCE_MS)
         assert _too_wide(page) == 0
+    assert session(server.client, session_id)["decision"]["rationale"] == "Seen on a phone"
 
 
 BEYOND = """(words) => words.getBoundingClientRect().left + words.scrollWidth
