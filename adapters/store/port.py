@@ -225,9 +225,15 @@ class Store(Log, Protocol):
         """Store histories of another log, all or nothing. Their open turns are not run. Raises Conflict."""
 
     def history(
-        self, session_id: str, *, after: int = 0, upto: int | None = None, limit: int | None = None
+        self,
+        session_id: str,
+        *,
+        after: int = 0,
+        upto: int | None = None,
+        limit: int | None = None,
+        topics: Sequence[str] | None = None,
     ) -> list[Recorded]:
-        """The events of a session with versions `after`+1 … `upto`, at most `limit`."""
+        """The events of a session with versions `after`+1 … `upto`, at most `limit`, perhaps of some types alone."""
 
     def log(
         self,

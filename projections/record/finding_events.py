@@ -1,5 +1,5 @@
-"""The events that findings are made of. Each history is read once, then only what is new: a page that shows the
-findings of twenty thousand events while an agent works would otherwise read all of them again with each event.
+"""The events that findings are made of. Of a history these alone are read, once, then only what is new: a page that
+shows the findings of twenty thousand events while an agent works would otherwise read all of them with each event.
 """
 
 import threading
@@ -7,15 +7,24 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from domain.session.record import Recorded, redacted_sessions
-from projections.engine.ports import Histories
-from projections.record.moments import tells
+from domain.session.redaction import TextRedacted
+from projections.record.moments import TOPICS, tells
 
 KEPT_SESSIONS: Final = 64
 KEPT_EVENTS: Final = 20_000
 """Limits of what is in memory: sessions, and their kept events in total."""
+_READ: Final = (*TOPICS, TextRedacted.TOPIC)
+
+
+class SortedHistories(Protocol):
+    """The log, by session and by the names of events."""
+
+    def history(
+        self, session_id: str, *, after: int = 0, upto: int | None = None, topics: Sequence[str] | None = None
+    ) -> Sequence[Recorded]: ...
 
 
 @dataclass(slots=True)
@@ -24,17 +33,15 @@ class _FindingHistory:
     events: list[Recorded] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def add(self, history: Iterable[Recorded]) -> None:
-        for recorded in history:
-            if tells(recorded.event, self.events[-1].event if self.events else None):
-                self.events.append(recorded)
-            self.version = recorded.version
+    def add(self, history: Iterable[Recorded], version: int) -> None:
+        self.events += [recorded for recorded in history if tells(recorded.event)]
+        self.version = version
 
 
 class FindingEvents:
     """Keeps what tells of findings, by session. Safe for many threads."""
 
-    def __init__(self, log: Histories, *, sessions: int = KEPT_SESSIONS, events: int = KEPT_EVENTS) -> None:
+    def __init__(self, log: SortedHistories, *, sessions: int = KEPT_SESSIONS, events: int = KEPT_EVENTS) -> None:
         self._log, self._sessions, self._events = log, sessions, events
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, _FindingHistory] = OrderedDict()
@@ -58,11 +65,11 @@ class FindingEvents:
         return result
 
     def _grow(self, session_id: str, cached: _FindingHistory, version: int) -> None:
-        history = self._log.history(session_id, after=cached.version, upto=version)
+        history = self._log.history(session_id, after=cached.version, upto=version, topics=_READ)
         if cached.version and redacted_sessions(history):
             cached.version, cached.events = 0, []
-            history = self._log.history(session_id, upto=version)
-        cached.add(history)
+            history = self._log.history(session_id, upto=version, topics=_READ)
+        cached.add(history, version)
 
     def _limit(self) -> None:
         """Keep the most recently used."""

@@ -9,6 +9,7 @@ from domain.delivery import events as delivery
 from domain.discussion.events import DiscussionStarted, RoundAdded
 from domain.discussion.strategies import STRATEGIES
 from domain.findings.moments import Dispute, FoundReport, IssueSeverity, LookTaken, Moment, WorkChange
+from domain.kinds import EVENTS
 from domain.orchestration import events as orchestration
 from domain.replies.hints import IssueHints, discussion_hints, review_hints
 from domain.session.children import ChildClosed
@@ -38,29 +39,32 @@ def moments_of(history: Iterable[Recorded], whole: Whole) -> Iterator[Moment]:
 _VERDICTS: Final = (orchestration.VerdictGiven, orchestration.VerdictOverturned)
 _UNREAD: Final = (orchestration.VerdictRefused, orchestration.VerdictUnreadable)
 _TELLING: Final = (
-    *(*_VERDICTS, TurnAnswered, delivery.ReviewBlockingDetected, delivery.ReviewApproved),
+    *(*_VERDICTS, *_UNREAD, TurnAnswered, delivery.ReviewBlockingDetected, delivery.ReviewApproved),
     *(ChildClosed, DiscussionStarted, RoundAdded, CommentMade, CommentChanged),
 )
+TOPICS: Final = tuple(
+    event.TOPIC for event in EVENTS if issubclass(event, (*_TELLING, TurnRequested, delivery.ArtifactCreated))
+)
+"""The names of the events that can tell of findings."""
 
 
-def tells(event: DomainEvent, before: DomainEvent | None) -> bool:
-    """Return True if the event counts for the findings of a session, `before` being the last one that did: events
-    between two verdicts part their looks, so the first of them counts."""
+def tells(event: DomainEvent) -> bool:
+    """Return True if the event counts for the findings of a session."""
     match event:
         case TurnRequested():
-            counts = event.access == "write"
+            return event.access == "write"
         case delivery.ArtifactCreated():
-            counts = event.phase == "review"
+            return event.phase == "review"
         case _:
-            counts = isinstance(event, _TELLING)
-    return counts or (isinstance(before, _VERDICTS) and not isinstance(event, _UNREAD))
+            return isinstance(event, _TELLING)
 
 
 @dataclass
 class _MomentReader:
-    """Goes through a history; keeps what a later event is about."""
+    """Goes through a history, perhaps without the events that do not tell; keeps what a later event is about."""
 
     whole: Whole
+    version: int = 0
     answer: TurnAnswered | None = None
     """The newest answer of an agent."""
     whose: str = ""
@@ -76,6 +80,9 @@ class _MomentReader:
 
     def read(self, recorded: Recorded) -> Iterator[Moment]:
         event = recorded.event
+        if recorded.version != self.version + 1:  # what was left out parts two looks
+            yield from self.judged()
+        self.version = recorded.version
         if isinstance(event, _VERDICTS):
             self.verdicts.append((recorded, event))
             return

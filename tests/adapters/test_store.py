@@ -83,7 +83,7 @@ def test_an_empty_log_has_nothing(store: Store) -> None:
 def test_a_history_is_read_in_parts(store: Store) -> None:
     store.append([write(delivery_story().begun)])
 
-    def versions(**part: int) -> list[int]:
+    def versions(**part: Any) -> list[int]:
         return [result.version for result in store.history("delivery-1", **part)]
 
     assert versions() == [1, 2, 3]
@@ -93,6 +93,8 @@ def test_a_history_is_read_in_parts(store: Store) -> None:
     assert versions(limit=1) == [1]
     assert versions(after=3) == []
     assert versions(upto=0) == []
+    assert versions(topics=("turn.requested", "delivery.session_started"), limit=2) == [1, 3]
+    assert versions(topics=()) == []
     assert store.version("delivery-1") == 3
 
 

@@ -92,11 +92,17 @@ class MemoryStore(EventRecorder):
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def history(
-        self, session_id: str, *, after: int = 0, upto: int | None = None, limit: int | None = None
+        self,
+        session_id: str,
+        *,
+        after: int = 0,
+        upto: int | None = None,
+        limit: int | None = None,
+        topics: Sequence[str] | None = None,
     ) -> list[Recorded]:
         with self._opened() as log:
-            rows = log.streams.get(session_id, [])[after:upto][:limit]
-        return _decoded(rows)
+            rows = log.streams.get(session_id, [])[after:upto]
+        return _decoded([row for row in rows if topics is None or row.topic in topics][:limit])
 
     def beginnings(self, sessions: Sequence[str]) -> list[Recorded]:
         with self._opened() as log:

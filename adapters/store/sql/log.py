@@ -32,14 +32,22 @@ class SqlLog(ABC):
         """A connection. Errors of the database leave it as StoreError."""
 
     def history(
-        self, session_id: str, *, after: int = 0, upto: int | None = None, limit: int | None = None
+        self,
+        session_id: str,
+        *,
+        after: int = 0,
+        upto: int | None = None,
+        limit: int | None = None,
+        topics: Sequence[str] | None = None,
     ) -> list[Recorded]:
-        """The events of a session with versions `after`+1 … `upto`."""
+        """The events of a session with versions `after`+1 … `upto`, perhaps of some types alone."""
+        wanted = "" if topics is None else f" AND topic IN ({self.elements})"
+        values = () if topics is None else (_array(topics),)
         with self._reading() as connection:
             rows = connection.execute(
                 "SELECT position, stream, version, topic, state FROM events"
-                " WHERE stream = ? AND version > ? AND version <= ? ORDER BY version LIMIT ?",
-                (session_id, after, _or_none(upto), _or_none(limit)),
+                f" WHERE stream = ? AND version > ? AND version <= ?{wanted} ORDER BY version LIMIT ?",
+                (session_id, after, _or_none(upto), *values, _or_none(limit)),
             ).fetchall()
         return decode_all(plain(rows, 4))
 
