@@ -26,6 +26,7 @@ _PASSED_OVER: Final = b"Ignoring path "
 """What git says of a file that no index can hold."""
 _ASKED: Final = 1_000
 """As many paths are looked up at once."""
+GITLINK: Final = b"160000 "
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
@@ -209,6 +210,29 @@ class Index:
         if paths:
             return self._add(tree, paths)
         return ()
+
+    def submodules(self, places: Sequence[str]) -> list[str]:
+        """Those of these places in which a submodule is recorded."""
+        if not (places and self.path.exists()):
+            return list(places)
+        rows = self._run("--literal-pathspecs", "ls-files", "-z", "--stage", "--", *places).split(b"\0")
+        there = {os.fsdecode(row.partition(b"\t")[2]) for row in rows if row.startswith(GITLINK)}
+        return [place for place in places if place in there]
+
+    def forget(self, tree: Path, paths: Sequence[str]) -> None:
+        """Record these no more."""
+        if paths:
+            gone = b"\0".join(map(os.fsencode, paths))
+            self._run("update-index", "-z", "--force-remove", "--stdin", tree=tree, stdin=gone)
+
+    def note(self, tree: Path) -> None:
+        """Remember the files as they are, without recording what is in them."""
+        paths = list(plain_files(tree, self._new_files(tree)))
+        self._run("update-index", "-z", "--info-only", "--add", "--stdin", tree=tree, stdin=b"\0".join(paths))
+
+    def differing(self, tree: Path) -> list[bytes]:
+        """The files that are changed, gone, or new and not ignored."""
+        return [*self._changed(tree), *self._new_files(tree)]
 
     def _add(self, tree: Path, paths: Sequence[bytes]) -> tuple[str, ...]:
         """Add these files, and return those that git passes over because of their names."""

@@ -13,7 +13,7 @@ from typing import Final
 
 from adapters.workspace.folders import delete, open_up
 from adapters.workspace.git import WorkspaceError
-from adapters.workspace.repository import Index, Repository
+from adapters.workspace.repository import GITLINK, Index, Repository
 
 LARGE: Final = 262_144
 """Bytes of an index from which on taking over is worth it: some 3,000 files."""
@@ -21,7 +21,6 @@ _ASKED: Final = 8
 """Sessions that are asked whether they have ended, the newest first."""
 _ABANDONED: Final = 3_600.0
 """Seconds after which a folder that was being taken over belongs to a process that is gone."""
-_GITLINK: Final = b"160000 "
 
 Resting = Callable[[str], bool]
 """Whether no process works in this session's folders any more."""
@@ -59,7 +58,7 @@ def _taken(tree: Path, home: Path, folder: Path) -> bool:
     index = Index(Repository(home / "repo.git"), _index_of(home, folder.name))
     try:
         shutil.copy2(_index_of(tree.parent, tree.name), index.path)
-        if any(entry.startswith(_GITLINK) for entry in index.entries()):
+        if any(entry.startswith(GITLINK) for entry in index.entries()):
             raise WorkspaceError("git does not look into the folders of submodules")
         tree.with_name(f"ready-{tree.name}").unlink(missing_ok=True)
         tree.rename(ours)

@@ -1,11 +1,10 @@
 """What lies in a working folder and no commit can hold: names that git refuses, paths that are too long, files in the
-place of a submodule, and repositories of their own.
+place of a submodule (`submodules`), and repositories of their own.
 
 The agent is told of the first three, and nothing is recorded until they are gone: otherwise they would be missing from
 the work without a word. What git keeps in a repository inside the folder never counts, so validation goes without it.
 """
 
-import posixpath
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -28,40 +27,9 @@ def refuse(paths: Collection[str]) -> None:
         raise DoesNotFit(Sentence("files_not_recordable", number=len(paths), paths=shown))
 
 
-def in_submodules(tree: Path, submodules: Sequence[str], by_set_up: Collection[str]) -> list[str]:
-    """What lies in the places of submodules that nobody has checked out; `by_set_up` are those it filled."""
-    result = []
-    for place in submodules:
-        names = [] if place in by_set_up else _names_in(tree / place)
-        if ".git" not in names:
-            result += [posixpath.join(place, name) for name in names]
-    return result
-
-
-def filled(tree: Path, submodules: Sequence[str]) -> tuple[str, ...]:
-    """The places of submodules in which something is."""
-    return tuple(place for place in submodules if _names_in(tree / place))
-
-
-def empty_submodules(tree: Path, submodules: Sequence[str], keep: Collection[str]) -> None:
-    """Delete what is in the places of submodules that are not to `keep`."""
-    for place in submodules:
-        if place not in keep:
-            for name in _names_in(tree / place):
-                delete(tree / place / name)
-
-
 def delete_repositories(tree: Path, repositories: Sequence[str], keep: Collection[str]) -> None:
     """Delete what git keeps in repositories inside the folder, but not below the paths to `keep`."""
     for path in repositories:
         if not any(path == name or path.startswith(f"{name}/") for name in keep):
             with suppress(OSError):  # somebody was faster
                 delete(tree / path)
-
-
-def _names_in(folder: Path) -> list[str]:
-    if folder.is_symlink():
-        return []
-    with suppress(OSError):
-        return [path.name for path in folder.iterdir()]
-    return []

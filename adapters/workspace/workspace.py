@@ -32,7 +32,8 @@ from adapters.workspace.recording_rules import RecordingRules, withhold
 from adapters.workspace.references import checked_out_in
 from adapters.workspace.repository import Index, Repository, trail
 from adapters.workspace.reuse import Resting, take_over
-from adapters.workspace.unrecordable import delete_repositories, empty_submodules, filled, in_submodules, refuse
+from adapters.workspace.submodules import Submodules
+from adapters.workspace.unrecordable import delete_repositories, refuse
 from domain.session.workspace import ChangedFile, WorkspaceChanges
 from domain.values.sentences import Sentence
 
@@ -132,7 +133,7 @@ class Workspace:
         if original.names:
             with self._git.index(top.name) as index:
                 gone = leftovers.tidy(index, top, original)
-            empty_submodules(top, self.submodules, {*original.names}.difference(gone))
+            self._submodules(top).empty({*original.names}.difference(gone))
         return folder
 
     @contextmanager
@@ -167,13 +168,14 @@ class Workspace:
         ours = (self._git.path / f"{kind}-{tree.name}" for kind in ("index", "unsettled", "plain"))
         for file in (mark_of(tree), *ours):
             file.unlink(missing_ok=True)
+        self._submodules(tree).forget()
 
     @in_a_sentence()
     def has_leftovers(self, folder: Path) -> bool:
         """True if the folder holds a file that no state records, ignored or not."""
         tree = self.tree_of(folder)
         with self._git.index(tree.name) as index:
-            return bool(filled(tree, self.submodules)) or index.has_unrecorded(tree)
+            return bool(self._submodules(tree).filled()) or index.has_unrecorded(tree)
 
     def _checked_out(
         self, tree: str | None, slot: int, resting: Resting | None, *, keep: Sequence[str] | None = None
@@ -206,7 +208,7 @@ class Workspace:
         record = partial(self._recorded, tree, message=message, author=author, check=check)
         if self.in_place is None:
             places = open_up(tree)
-            in_the_way = in_submodules(tree, self.submodules, leftovers.trusted(mark_of(tree)).names)
+            in_the_way = self._submodules(tree).changed(self.start, leftovers.trusted(mark_of(tree)).names)
             refuse([*self._rules.recorded_below(self._git, places.too_deep), *in_the_way])
             return record(tree.name, parent=parent)
         with trail(self._git.path / "trail") as so_far:
@@ -363,6 +365,7 @@ class Workspace:
         with self._git.index(SOURCE if self.in_place else tree.name) as index:
             self._git.exclude(leftovers.to_ignore(index, tree))
             made = () if self.in_place else self._made(index, tree)
+        self._submodules(tree).remember()
         leftovers.trust(mark_of(self._saved_path(folder)), tree, made, made)
 
     @in_a_sentence()
@@ -373,10 +376,11 @@ class Workspace:
             with self._git.index(tree.name) as index:
                 made = leftovers.trusted(mark_of(tree)).made
                 leftovers.trust(mark_of(tree), tree, self._made(index, tree), made)
+            self._submodules(tree).remember()
 
     def _made(self, index: Index, tree: Path) -> tuple[str, ...]:
         """What no state records."""
-        return (*index.unrecorded(tree), *filled(tree, self.submodules))
+        return (*index.unrecorded(tree), *self._submodules(tree).filled())
 
     def unready(self, folder: Path) -> None:
         """Have the folder set up again."""
@@ -397,7 +401,7 @@ class Workspace:
             delete(folder / ".git")
             if keep is not None:
                 delete_repositories(folder, places.repositories, keep)
-                empty_submodules(folder, self.submodules, keep)
+            self._restore_submodules(folder, keep)
         else:
             delete(folder)
             if not (resting and self.repository and take_over(self.home, folder, self.repository, resting)):
@@ -410,10 +414,28 @@ class Workspace:
                 unsettled.unlink()
             give_git(self._git, folder, commit, index.path)
 
+    def _restore_submodules(self, folder: Path, keep: Sequence[str] | None) -> None:
+        """Delete what agents have put into the places of submodules. What they have changed in one that the set-up
+        filled cannot be put back: the set-up has to run again. (`pristine` looks at all that the set-up made.)"""
+        if not self.submodules:
+            return
+        there, made = self._submodules(folder), leftovers.trusted(mark_of(folder)).names
+        if keep is None and there.differs_from_set_up(made):
+            mark_of(folder).unlink(missing_ok=True)
+            there.empty(())
+        there.empty(made if keep is None else keep)
+
+    def _submodules(self, tree: Path) -> Submodules:
+        """Those that the state in the folder has."""
+        index = Index(self._git, self._git.path / f"index-{tree.name}")
+        return Submodules(self._git, tree, index.submodules(self.submodules))
+
     def _recorded(
         self, tree: Path, name: str, *, message: str, parent: str | None, author: str, check: Check | None
     ) -> str:
         with checked(self._git, parent, check) as (repository, passes), repository.index(name) as index:
+            if self.in_place is None:
+                index.forget(tree, self._submodules(tree).removed())
             refuse(set(index.record(tree, self._rules)).difference(self.unrecordable))
             return passes(repository.follow(index.write_tree(), message=message, parent=parent, author=author))
 

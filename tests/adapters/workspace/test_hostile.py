@@ -93,10 +93,12 @@ def test_submodules_are_left_as_they_are_whatever_an_agent_puts_there(
     git(folder / "sub", "add", "-A")
     git(folder / "sub", "commit", "-q", "-m", "y")
     plant(folder / "sub", tmp_path / "marker")
-    state = opened.snapshot(folder, message="m", parent=opened.base())
-    assert opened.snapshot(folder, message="m", parent=state) == state
-    assert opened.changed_files(opened.base(), state) == (".gitmodules",)
-    opened.checkout(tree=state, slot=0)
+    with pytest.raises(DoesNotFit, match="sub/y"):
+        opened.snapshot(folder, message="m", parent=opened.base())
+    opened.checkout(tree=None, slot=0)
+    write(folder, {".gitmodules": "changed"})
+    assert opened.changed_files(opened.base(), opened.snapshot(folder, message="m", parent=None)) == (".gitmodules",)
+    assert contents(folder / "sub") == {}
     assert not (tmp_path / "marker").exists()
 
 
@@ -313,6 +315,97 @@ def test_files_in_the_place_of_a_submodule_are_not_passed_over(workspaces: Works
     write(folder, {"sub/more.py": "x"})
     opened.pristine(tree=None, slot=0)
     assert contents(folder / "sub") == {"made.py": "x"}
+
+    write(folder, {"sub/made.py": "edited"})
+    with pytest.raises(DoesNotFit, match=r"sub/made\.py"):
+        opened.snapshot(folder, message="m", parent=opened.base())
+    opened.checkout(tree=None, slot=0)
+    assert not opened.is_ready(folder)
+    assert contents(folder / "sub") == {}
+
+
+@pytest.mark.parametrize("how", ["edit", "new", "gone", "commit", "link", "as it is"])
+def test_what_an_agent_changes_in_a_submodule_that_it_checked_out_is_said(
+    workspaces: Workspaces, source: Path, how: str
+) -> None:
+    submodule(source)
+    opened = workspaces.open("s1", source)
+    folder = opened.checkout(tree=None, slot=0)
+    git(folder, "-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init")
+    inner = folder / "sub"
+    assert contents(inner) == {"x": "x"}
+    (inner / "x").touch()
+    write(folder, {"sub/__pycache__/x.pyc": "", "a.txt": "mine\n"})
+    match how:
+        case "edit":
+            write(inner, {"x": "y"})
+        case "new":
+            write(inner, {"z": "z"})
+        case "gone":
+            (inner / "x").unlink()
+        case "commit":
+            write(inner, {"x": "y"})
+            git(inner, "commit", "-q", "-a", "-m", "y")
+        case "link":
+            (inner / ".git").unlink()
+            (inner / ".git").symlink_to(source / ".git")
+        case _:
+            state = opened.snapshot(folder, message="m", parent=opened.base())
+            assert opened.changed_files(opened.base(), state) == ("a.txt",)
+            return
+    with pytest.raises(DoesNotFit, match="sub/z" if how == "new" else "sub/x"):
+        opened.snapshot(folder, message="m", parent=opened.base())
+
+
+@pytest.mark.parametrize(
+    "how, changed",
+    [("taken out", (".gitmodules", "sub")), ("a file", ("sub",)), ("a link", ("sub",)), ("tidied up", ())],
+)
+def test_a_submodule_that_an_agent_takes_out_is_taken_out(
+    workspaces: Workspaces, source: Path, how: str, changed: tuple[str, ...]
+) -> None:
+    submodule(source)
+    opened = workspaces.open("s1", source)
+    folder = opened.checkout(tree=None, slot=0)
+    if how == "taken out":
+        git(folder, "rm", "-q", "sub")
+    else:
+        (folder / "sub").rmdir()
+    if how == "a file":
+        write(folder, {"sub": "x"})
+    elif how == "a link":
+        (folder / "sub").symlink_to("a.txt")
+    state = opened.snapshot(folder, message="m", parent=opened.base())
+    assert opened.changed_files(opened.base(), state) == changed
+    assert opened.publish(state, "hansard/s1")
+    if how == "taken out":
+        write(folder, {"sub/x": "no submodule any more"})
+        later = opened.snapshot(folder, message="m", parent=state)
+        assert opened.changed_files(state, later) == ("sub/x",)
+        opened.checkout(tree=later, slot=0)
+        assert contents(folder / "sub") == {"x": "no submodule any more"}
+        assert not opened.has_leftovers(folder)
+    opened.checkout(tree=None, slot=0)
+    assert opened.snapshot(folder, message="m", parent=opened.base()) == opened.base()
+
+
+def test_a_link_above_the_place_of_a_submodule_leads_nowhere(
+    workspaces: Workspaces, source: Path, tmp_path: Path
+) -> None:
+    submodule(source)
+    git(source, "mv", "sub", "deep")
+    (source / "vendor").mkdir()
+    git(source, "mv", "deep", "vendor/sub")
+    git(source, "commit", "-q", "-m", "moved")
+    write(tmp_path / "outside", {"sub/theirs": "x"})
+    opened = workspaces.open("s1", source)
+    folder = opened.checkout(tree=None, slot=0)
+    (folder / "vendor" / "sub").rmdir()
+    (folder / "vendor").rmdir()
+    (folder / "vendor").symlink_to(tmp_path / "outside")
+    opened.pristine(tree=None, slot=0)
+    opened.checkout(tree=None, slot=0)
+    assert contents(tmp_path / "outside") == {"sub/theirs": "x"}
 
 
 def test_validation_does_not_see_what_a_repository_inside_keeps(of_git: Workspace) -> None:
