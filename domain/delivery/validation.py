@@ -295,6 +295,8 @@ def unready(baseline: Baseline) -> Failure | None:
 
 
 def _of_setup(setup: SetupCommand) -> Sentence:
+    if not setup.service and setup.exit_code == DID_NOT_EXIT:
+        return Sentence("setup_command_not_ended", command=setup.command)
     if not setup.service:
         return Sentence("setup_command_failed", command=setup.command, number=setup.exit_code)
     return Sentence("service_failed", state=service_state(setup))

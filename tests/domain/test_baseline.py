@@ -108,6 +108,14 @@ def test_a_failing_set_up_ends_it_with_the_end_of_its_output() -> None:
     assert "ERR! no lock file" in (state.final_summary or "")
 
 
+def test_a_set_up_whose_program_is_missing_says_so() -> None:
+    story = prepared()
+    missing = SetupCommand(command="uv sync", exit_code=-1, passed=False, tail="'uv' was not started")
+    found(story, setup=(missing,))
+    summary = delivery(story).final_summary or ""
+    assert "`uv sync` could not be started, or was stopped" in summary and "exit code" not in summary
+
+
 def test_a_retry_runs_the_baseline_again() -> None:
     story = prepared(minutes=1)
     found(story, MISSING)
