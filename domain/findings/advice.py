@@ -57,7 +57,7 @@ class LookStep(NamedTuple):
         full_looks = sum(step.full for step in steps) + look.full
         mattering = [each for each in reports.new if each.blocking and _is_new_matter(each, full_looks)]
         mattering += [each for each in reports.repeated if each.blocking and _matters_still(each)]
-        open_blocking = tuple(each.name for each in findings if each.state != "fixed" and each.report.blocking)
+        open_blocking = tuple([each.name for each in findings if each.state != "fixed" and each.report.blocking])
         quiet = 0 if mattering else (steps[-1].quiet if steps else 0) + 1
         tried = [each.name for each in reports.repeated if each.blocking and each.failed >= ATTEMPTS]
         persons = (*urgent, *(FactAt("three_attempts", look.version, name) for name in tried))
@@ -102,7 +102,7 @@ def _advice(
     if quiet < _QUIET:
         return Advice(quiet, "confirm", (FactAt("quiet_once", version),))
     if open_blocking:
-        reasons = tuple(FactAt("quiet_twice_blocking_open", version, name) for name in open_blocking)
+        reasons = tuple([FactAt("quiet_twice_blocking_open", version, name) for name in open_blocking])
         return Advice(quiet, "ask", reasons)
     return Advice(quiet, "stop", (FactAt("quiet_twice_nothing_open", version),))
 

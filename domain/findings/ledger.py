@@ -1,7 +1,8 @@
 """All findings of a session, folded from its looks and changes. Silence closes nothing: a finding is fixed when its
 lines changed and a later look that had them in scope does not repeat it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -10,7 +11,7 @@ from domain.findings.finding import FactAt, FindingAct, FindingOrigin, LedgerFin
 from domain.findings.line_history import ChangedFiles, LineHistory
 from domain.findings.match import NOWHERE, SAME, FindingIndex, Likeness, Match, Spot, matched
 from domain.findings.moments import Dispute, FoundReport, LookTaken, Moment, WorkChange
-from domain.findings.report_words import Features, features_of
+from domain.findings.report_words import features_of
 from domain.findings.reversals import RemovedLines
 
 POLICY: Final = "findings@1"
@@ -107,13 +108,10 @@ class FindingLedger:
 
     def _described(self, report: FoundReport) -> Likeness:
         features = features_of(report)
-        return Likeness(features, self._spot(features))
-
-    def _spot(self, features: Features) -> Spot:
         if not features.path or features.line is None:
-            return Spot(features.path)
+            return Likeness(features, Spot(features.path))
         line = self.lines.at(features.path, features.line)
-        return Spot(features.path, line.name if line else None, features.line)
+        return Likeness(features, Spot(features.path, line.name if line else None, features.line))
 
     def _raise(self, look: LookTaken, report: FoundReport, described: Likeness, perhaps: str) -> LedgerFinding:
         origin, why = self._origin(look, described.spot)
@@ -139,7 +137,7 @@ class FindingLedger:
 
     def _place(self, finding: LedgerFinding) -> None:
         """Where the next reports may meet it; one with a key is met by its key alone."""
-        self._index.place(self._named[finding.name], NOWHERE if finding.report.key else finding.spot)
+        self._index.place(self._named[finding.name], finding.spot, by_key=bool(finding.report.key))
 
     def _repeat(self, look: LookTaken, finding: LedgerFinding, report: FoundReport, described: Likeness) -> None:
         was_fixed = finding.state == "fixed"
@@ -170,22 +168,24 @@ class FindingLedger:
             return "surface", FactAt("file_new_in_scope", touched)
         if author > earlier[-1]:
             return "first", FactAt("lines_not_seen_before", author)
-        return "missed", FactAt("lines_seen_before", next(each for each in earlier if each >= max(author, touched)))
+        return "missed", FactAt("lines_seen_before", earlier[bisect_left(earlier, max(author, touched))])
 
     def _close(self, look: LookTaken, seen: set[str]) -> None:
         """What is not repeated is fixed only if its lines changed and this look had them in scope; a judge's pass says
         so itself."""
-        passed, version = look.passed, look.version
+        version = look.version
         settled = LifeEvent(version, "fixed", look.by, look.number)
         not_repeated = LifeEvent(version, "not_repeated", look.by, look.number)
         by_judge = FactAt("passed_by_judge", version)
         by_silence = FactAt("changed_and_not_repeated", version)
-        for finding in self.findings:
-            if passed and finding.state != "fixed" and finding.report.key and finding.report.key in passed:
+        for key in look.passed & self._keys.keys():
+            finding = self._keys[key]
+            if finding.state != "fixed" and finding.report.key == key:
                 finding.becomes("fixed", by_judge, settled)
-            elif finding.state != "claimed" or not look.full or finding.name in seen:
+        for finding in [each for each in self.findings if each.state == "claimed"] if look.full else ():
+            if finding.name in seen:
                 continue
-            elif finding.changed > finding.reported and finding.spot.number is not None:
+            if finding.changed > finding.reported and finding.spot.number is not None:
                 finding.becomes("fixed", by_silence, settled)
             elif finding.reported < version and finding.life[-1].act == "claimed":  # which closes nothing by itself
                 finding.life.append(not_repeated)
@@ -213,26 +213,23 @@ class FindingLedger:
 
     def _follow(self, files: ChangedFiles, version: int) -> None:
         """Every finding stays at its line."""
-        concerned = files.touched | files.renamed.keys()
+        concerned = {path: self._index.within(path, reach.first, reach.last) for path, reach in files.reach.items()}
         near: dict[str, frozenset[int]] = {}
-        finders: dict[str, Callable[[int], int | None]] = {}
-        for finding in self.findings:
-            spot = finding.spot
-            if spot.path not in concerned:
-                continue
-            path = files.renamed.get(spot.path, spot.path)
-            if path not in finders:
-                finders[path] = self.lines.finder(path)
-            number = None if spot.name is None else finders[path](spot.name)
-            if number is None or finding.gone or number != spot.number or path != spot.path:
-                finding.spot = spot = self._moved(finding, path, version, number)
-                self._place(finding)
-            if spot.number is None or finding.gone:
-                continue
-            if spot.path not in near:
-                near[spot.path] = self.lines.changed_near(spot.path, version)
-            if spot.number in near[spot.path]:
-                finding.changed = version
+        for earlier, numbers in concerned.items():
+            path = files.renamed.get(earlier, earlier)
+            place_of = self.lines.finder(path) if numbers else None
+            for finding in map(self.findings.__getitem__, numbers):
+                spot = finding.spot
+                number = None if spot.name is None or place_of is None else place_of(spot.name)
+                if number is None or finding.gone or number != spot.number or path != spot.path:
+                    finding.spot = spot = self._moved(finding, path, version, number)
+                    self._place(finding)
+                if spot.number is None or finding.gone:
+                    continue
+                if spot.path not in near:
+                    near[spot.path] = self.lines.changed_near(spot.path, version)
+                if spot.number in near[spot.path]:
+                    finding.changed = version
 
     def _moved(self, finding: LedgerFinding, path: str, version: int, number: int | None) -> Spot:
         """The spot of a finding in a file that was changed, where it has this number, and whether its line is gone."""
@@ -240,7 +237,7 @@ class FindingLedger:
         if spot.name is None or spot.number is None:
             finding.changed = version
             return spot._replace(path=path)
-        if number is None and (moved := self.lines.find(spot.name)):
+        if number is None and not finding.gone and (moved := self.lines.find(spot.name)):
             path, number = moved
         if number is None:
             finding.changed = finding.changed if finding.gone else version
@@ -255,11 +252,12 @@ class FindingLedger:
         worked_on, untouched = FactAt("worked_on", version), FactAt("neither_line_nor_file_changed", version)
         claimed = LifeEvent(version, "claimed", change.by, turn=change.turn)
         unchanged = LifeEvent(version, "unchanged", change.by, turn=change.turn)
+        touched = files.touched | {""}
         for finding in ordered:
             finding.attempts += 1
-            path = finding.spot.path
-            if not path or finding.changed == version or path in files.touched:
-                finding.becomes("claimed", worked_on, claimed)
+            if finding.changed == version or finding.spot.path in touched:
+                finding.state, finding.state_why = "claimed", worked_on
+                finding.life.append(claimed)
             elif finding.state not in ("claimed", "unchanged"):  # else an earlier change has worked on it
                 finding.becomes("unchanged", untouched, unchanged)
 

@@ -9,8 +9,10 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Final, NamedTuple
 
+from domain.provenance.distinction import normal
 from domain.provenance.line_places import FileLines, LinePlace, places_of
 from domain.provenance.patches import HunkLine, PatchHunk, hunks, names_of
 
@@ -39,14 +41,25 @@ class KnownLine(NamedTuple):
     changed: int
 
 
+class LineReach(NamedTuple):
+    """The numbers of the first and the last line that has changed, was moved, or is beside such a one, as they were."""
+
+    first: int
+    last: int
+
+
+_WHOLE: Final = LineReach(0, _ENDLESS)
+
+
 class ChangedFiles(NamedTuple):
     """What a patch did: the files that it touched by their new names, and what became of old names; the texts of lines
-    that it removed and added, by file."""
+    that it removed and added, by file; where each of them, by any name, may have other lines."""
 
     touched: frozenset[str]
     renamed: dict[str, str]
     removed: dict[str, list[str]]
     added: dict[str, list[str]]
+    reach: dict[str, LineReach]
 
 
 @dataclass
@@ -80,11 +93,9 @@ class LineHistory:
     def changed_near(self, path: str, version: int) -> frozenset[int]:
         """The numbers of the lines that this change was the last to touch, and of those beside them."""
         runs = self._file(path)
-        near: set[int] = set()
-        for run, number in zip(runs, self._index(path, runs).numbers, strict=True):
-            if run.changed == version:
-                near.update(range(number - 1, number + run.length + 1))
-        return frozenset(near)
+        numbers = self._index(path, runs).numbers
+        changed = [(number, run.length) for run, number in zip(runs, numbers, strict=True) if run.changed == version]
+        return frozenset(each for number, length in changed for each in range(number - 1, number + length + 1))
 
     def number_of(self, path: str, name: int) -> int | None:
         """Where in this file the line is now; None if it is not there."""
@@ -132,10 +143,16 @@ class LineHistory:
         before = {each.old: self._file(each.old) for each in sections if each.old}
         heirs = _heirs(sections)
         made = {}
+        reach: dict[str, LineReach] = {}
         for section in sections:
             if section.old and section.old != section.new:
                 self.files.pop(section.old, None)
-            made[section.new or section.old] = self._changed(section, before, heirs, version)
+            runs, changed = self._changed(section, before, heirs, version)
+            made[section.new or section.old] = runs
+            if section.old == section.new:
+                reach.setdefault(section.old, changed)
+            else:
+                reach |= dict.fromkeys(filter(None, (section.old, section.new)), _WHOLE)
         self.files |= made
         for path in made:
             self.touched.setdefault(path, version)
@@ -148,32 +165,32 @@ class LineHistory:
             renamed={each.old: each.new for each in sections if each.old and each.new and each.old != each.new},
             removed={each.old: each.texts("-") for each in sections if each.old},
             added={each.new: each.texts("+") for each in sections if each.new},
+            reach=reach,
         )
 
     def _changed(
         self, section: "_Section", before: dict[str, tuple[NamedLines, ...]], heirs: "_Heirs", version: int
-    ) -> tuple[NamedLines, ...]:
+    ) -> tuple[tuple[NamedLines, ...], LineReach]:
+        """The lines of a file after a patch, and which of those before it are not where they were."""
         if not section.new:
-            return ()
+            return (), _WHOLE
         old = before.get(section.old, ())
         numbers = self._index(section.old, old).numbers if old else []
         runs: list[NamedLines] = []
-        cursor, place = 1, 0
+        cursor, place, count, first = 1, 0, 0, _ENDLESS
         for block in section.blocks:
-            runs += _slice(old, numbers, cursor, block.old)
+            count += _join(runs, _slice(old, numbers, cursor, block.old))
+            first = min(first, count)
             if block.added and not heirs:
-                count = len(block.added)
-                runs.append(NamedLines(self._fresh(count), count, version, version))
+                count += _join(runs, [NamedLines(self._fresh(len(block.added)), len(block.added), version, version)])
             for number in range(len(block.added) if heirs else 0):
                 heir = heirs.get((section.new, place + number))
                 inherited = self._inherited(heir, before) if heir else None
-                if inherited:
-                    runs.append(NamedLines(inherited.name, 1, inherited.author, version))
-                else:
-                    runs.append(NamedLines(self._fresh(1), 1, version, version))
+                name, author = inherited[::2] if inherited else (self._fresh(1), version)
+                count += _join(runs, [NamedLines(name, 1, author, version)])
             cursor, place = block.old + len(block.removed), place + len(block.added)
-        runs += _slice(old, numbers, cursor, _ENDLESS)
-        return tuple(_joined(runs))
+        _join(runs, _slice(old, numbers, cursor, _ENDLESS))
+        return tuple(runs), LineReach(first, cursor if count == cursor - 1 else _ENDLESS)
 
     def _inherited(self, heir: tuple[str, int], before: dict[str, tuple[NamedLines, ...]]) -> NamedLines | None:
         """The line that a new one replaces, as it was before the patch."""
@@ -193,12 +210,10 @@ class _LineIndex(NamedTuple):
 
     @classmethod
     def of(cls, runs: tuple[NamedLines, ...]) -> "_LineIndex":
-        numbers, number = [], 1
-        for run in runs:
-            numbers.append(number)
-            number += run.length
-        order = sorted(range(len(runs)), key=lambda place: runs[place].name)
-        return cls(runs, numbers, [runs[place].name for place in order], order)
+        names = [run.name for run in runs]
+        order = sorted(range(len(runs)), key=names.__getitem__)
+        numbers = [*accumulate([run.length for run in runs], initial=1)]
+        return cls(runs, numbers[:-1], [names[place] for place in order], order)
 
 
 class _Block(NamedTuple):
@@ -308,8 +323,9 @@ def _moves(sections: Sequence[_Section]) -> Iterator[tuple[_Section, int, LinePl
     total = sum(len(each.before) + len(each.after) for each in files)
     if total > MOST_COMPARED:
         return
+    added = {normal(line) for file in files for line in file.after}
     for section, file in zip(sections, files, strict=True):
-        if not file.before or not section.old:
+        if not section.old or added.isdisjoint(map(normal, file.before)):
             continue
         others = [other for other in files if other is not file and other.after]
         places = places_of(file, others)
@@ -339,18 +355,15 @@ def _slice(runs: Sequence[NamedLines], numbers: Sequence[int], first: int, past:
     return slices
 
 
-def _joined(runs: Sequence[NamedLines]) -> Iterator[NamedLines]:
-    """The same lines in as few runs as possible."""
-    current: NamedLines | None = None
-    for run in runs:
-        if current and run == (current.name + current.length, run.length, current.author, current.changed):
-            current = NamedLines(current.name, current.length + run.length, current.author, current.changed)
-            continue
-        if current:
-            yield current
-        current = run
-    if current:
-        yield current
+def _join(runs: list[NamedLines], more: Sequence[NamedLines]) -> int:
+    """Appends runs, as one with the last where they follow it, and returns how many lines they are."""
+    if runs and more:
+        last, first = runs[-1], more[0]
+        if first == (last.name + last.length, first.length, last.author, last.changed):
+            runs[-1:] = [last._replace(length=last.length + first.length), *more[1:]]
+            return sum([run.length for run in more])
+    runs += more
+    return sum([run.length for run in more])
 
 
 def grouped(lines: dict[str, list[str]]) -> dict[str, set[str]]:

@@ -95,9 +95,13 @@ class FindingIndex:
     _names: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     _words: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     _phrasings: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    _blocks: dict[tuple[str, int], set[int]] = field(default_factory=lambda: defaultdict(set))
+    _blocks: dict[str, dict[int, set[int]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(set)))
     """The findings by file and block of lines."""
-    _block_of: dict[int, tuple[str, int]] = field(default_factory=dict)
+    _lineless: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    """The findings by file that are at no known line of it."""
+    _spots: dict[int, Spot] = field(default_factory=dict)
+    _keyed: set[int] = field(default_factory=set)
+    """The findings that are met by their key alone."""
     spread: dict[str, int] = field(default_factory=dict)
 
     def add(self, number: int, features: Features) -> None:
@@ -108,27 +112,39 @@ class FindingIndex:
             self._words[word].append(number)
         self._phrasings[features.phrasing].append(number)
 
-    def place(self, number: int, spot: Spot) -> None:
-        """Where a finding is from now on."""
-        block = (spot.path, spot.number // NEAR) if spot.path and spot.number is not None else None
-        earlier = self._block_of.get(number)
-        if earlier == block:
-            return
-        if earlier is not None:
-            self._blocks[earlier].discard(number)
-            del self._block_of[number]
-        if block is not None:
-            self._blocks[block].add(number)
-            self._block_of[number] = block
+    def place(self, number: int, spot: Spot, *, by_key: bool) -> None:
+        """Where a finding is from now on, and whether it is met by its key alone."""
+        for group in self._beside(self._spots.get(number, NOWHERE)):
+            group.discard(number)
+        for group in self._beside(spot):
+            group.add(number)
+        self._spots[number] = spot
+        if by_key:
+            self._keyed.add(number)
+        else:
+            self._keyed.discard(number)
+
+    def _beside(self, spot: Spot) -> Sequence[set[int]]:
+        if not spot.path:
+            return ()
+        block = () if spot.number is None else (self._blocks[spot.path][spot.number // NEAR],)
+        return block if spot.name is not None else (*block, self._lineless[spot.path])
+
+    def within(self, path: str, first: int, last: int) -> set[int]:
+        """The findings in the blocks of these lines, and those of the file that have none."""
+        low, high = first // NEAR, last // NEAR
+        blocks = self._blocks.get(path, {})
+        return self._lineless.get(path, set()).union(*(blocks[each] for each in blocks if low <= each <= high))
 
     def candidates(self, report: Comparable) -> set[int]:
         """The findings that the report may be about."""
         features, spot = report.features, report.spot
         numbers_near: set[int] = {*self._phrasings.get(features.phrasing, ())}
-        if spot.path and spot.number is not None:
+        if spot.path and spot.number is not None and (blocks := self._blocks.get(spot.path)):
             block = spot.number // NEAR
             for each in (block - 1, block, block + 1):
-                numbers_near.update(self._blocks.get((spot.path, each), ()))
+                if each in blocks:
+                    numbers_near |= blocks[each]
         for name in features.names:
             if self.spread.get(name, 0) <= _FREQUENT:
                 numbers_near.update(self._names.get(name, ()))
@@ -136,7 +152,7 @@ class FindingIndex:
         if len(lists) >= _WORDS:
             counts = Counter(chain.from_iterable(lists))
             numbers_near.update([number for number, count in counts.items() if count >= _WORDS])
-        return numbers_near
+        return numbers_near - self._keyed
 
 
 def matched(reports: Sequence[Comparable], findings: Sequence[Comparable], index: FindingIndex) -> Iterator[MatchPair]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from string import ascii_lowercase
 from typing import Final, Literal, NamedTuple
 
 from domain.findings.moments import FoundReport
@@ -21,10 +22,10 @@ _QUOTED: Final = re.compile(r"`([^`\n]{2,120})`")
 _PLACE: Final = re.compile(r"(?<![\w/.:])((?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,9}):([1-9]\d{0,6})\b")
 _PATH: Final = re.compile(r"(?<![\w/.:])((?:[\w.@+-]+/)+[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,9})\b")
 _NAME: Final = re.compile(r"\b(?:[A-Za-z_]\w*(?:[._]\w+)+|[A-Za-z_]\w*(?=\()|[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*)")
-_MARK: Final = re.compile(r"[_.(]|[a-z][A-Z]")
-"""What every such name has, found in a fraction of the time."""
+_HUMP: Final = re.compile(r"[a-z][A-Z]")
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
-_ASCII_WORD: Final = re.compile(r"[a-z]{2,}")
+_NO_WORD: Final = {code: " " for code in range(128) if not chr(code).islower()}
+"""What parts the words of a text in ASCII."""
 _EVIDENCE: Final = (
     *("reproduc", "traceback", "stack trace", "failing test", "test fails", "tests fail", "fails with", " raises "),
     *("crashes with", "crashes on", "crashed with", "with the input", "for the input", "instead of ", "expected "),
@@ -69,7 +70,7 @@ _BLAND: Final = frozenset(
     code file files line lines function method class value values change changes please needs need instead
     합니다 있습니다 없습니다 않습니다 됩니다 때문에 그리고 그러나 하지만 대한 위한 경우 또한
     """.split()  # noqa: SIM905
-)
+) | frozenset(ascii_lowercase)
 
 
 class Features(NamedTuple):
@@ -93,7 +94,7 @@ def features_of(report: FoundReport) -> Features:
     prose = _CODE.sub(" ", text) if "`" in text else text
     path, line = _place(report, text)
     lower = prose.casefold()
-    words = frozenset((_ASCII_WORD if lower.isascii() else _WORD).findall(lower)) - _BLAND
+    words = frozenset(lower.translate(_NO_WORD).split() if lower.isascii() else _WORD.findall(lower)) - _BLAND
     names = _names(text, prose)
     if path:
         names -= {path, path.rpartition("/")[2]}
@@ -108,19 +109,22 @@ def _names(text: str, prose: str) -> set[str]:
     """What is quoted, and what only code writes so. No name has a blank, so each piece of the prose is read alone."""
     quoted = [each.strip().removesuffix("()") for each in _QUOTED.findall(text)] if "`" in text else []
     names = {each for each in quoted if each and not (":" in each and _PLACE.fullmatch(each))}
-    if _MARK.search(prose):
+    if _is_marked(prose):
         for piece in prose.split():
-            if _MARK.search(piece):
+            if _is_marked(piece):
                 names.update(_NAME.findall(piece))
     return names
 
 
+def _is_marked(text: str) -> bool:
+    """Whether a text has what every such name has, found in a fraction of the time."""
+    return "_" in text or "." in text or "(" in text or (not text.islower() and _HUMP.search(text) is not None)
+
+
 def _shows_evidence(lower: str) -> bool:
     """Words from code do not count; the caller has taken them out."""
-    for phrase in _EVIDENCE:
-        if phrase in lower and (phrase not in _HALVES or any(half in lower for half in _HALVES[phrase])):
-            return True
-    return False
+    phrases = [phrase for phrase in _EVIDENCE if phrase in lower]
+    return any(phrase not in _HALVES or any(half in lower for half in _HALVES[phrase]) for phrase in phrases)
 
 
 def _place(report: FoundReport, text: str) -> tuple[str, int | None]:
@@ -136,12 +140,15 @@ def _kind(report: FoundReport, words: frozenset[str]) -> str:
     """The kind that it names, or the one that most of its words name; empty if none does, or two do as much."""
     if label := report.kind.strip().casefold():
         return _SYNONYMS.get(label, label)
+    kinds_named = [kind for kind in map(_kind_of, words) if kind]
+    if not kinds_named:
+        return ""
     counts: dict[str, int] = {}
-    for kind in filter(None, map(_kind_of, words)):
+    for kind in kinds_named:
         counts[kind] = counts.get(kind, 0) + 1
     if len(counts) > 1:
         counts.pop(HARDENING, None)  # `could` and `might` say less than any other word
-    most = max(counts.values(), default=0)
+    most = max(counts.values())
     kinds = [kind for kind, count in counts.items() if count == most]
     return kinds[0] if len(kinds) == 1 else ""
 

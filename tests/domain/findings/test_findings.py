@@ -214,6 +214,10 @@ def test_no_reported_blocker_is_lost_in_generated_loops(seed: int) -> None:
         loop = run(each)
         assert loop.lost() == [], f"seed {each}"
         assert loop.ledger.advice.recommendation != "stop" or not loop.ledger.steps[-1].open_blocking
+        for finding in loop.ledger.findings:
+            spot = finding.spot
+            if spot.name is not None and not finding.gone:
+                assert loop.ledger.lines.number_of(spot.path, spot.name) == spot.number, f"seed {each}: {finding.name}"
 
 
 # -- lines -------------------------------------------------------------------------------------------------------------

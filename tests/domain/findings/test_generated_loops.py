@@ -63,15 +63,15 @@ def test_most_useless_rounds_are_saved_and_no_more_faults_stay(count: int) -> No
     assert sum(each.questions for each in savings) <= 1.1 * count, "about one question a loop"
 
 
-def many(count: int) -> list[Moment]:
-    """So many different findings in ten looks, with a change of each file between them."""
+def many(count: int, looks: int = 10) -> list[Moment]:
+    """So many different findings in these looks, with a change of each file between them."""
     chance = random.Random(count)  # noqa: S311 - no secret
     nouns = ("cart", "price", "basket", "total", "rate", "discount", "voucher", "shipping", "margin", "tax", "order")
     files = {f"shop/part{part}.py": [f"v_{part}_{line} = f(basket)" for line in range(400)] for part in range(10)}
     made: list[Moment] = [WorkChange(version=1, patch="\n".join(patch_lines({}, files)))]
-    for look in range(1, 11):
+    for look in range(1, looks + 1):
         reports = []
-        for number in range(count // 10):
+        for number in range(count // looks):
             part, words = chance.randrange(10), chance.choices(nouns, k=14)
             title = f"`f_{look}_{number}` loses the {words[0]} when {words[1]} is {words[2]}"
             place = {"path": f"shop/part{part}.py", "line": chance.randrange(1, 400)}
@@ -100,6 +100,13 @@ def seconds(moments: list[Moment]) -> float:
 def test_four_times_the_findings_take_about_four_times_as_long() -> None:
     few, most = seconds(many(500)), seconds(many(2_000))
     assert most < 6 * few, f"{1000 * few:.0f} ms for 500, {1000 * most:.0f} ms for 2,000"
+
+
+@pytest.mark.benchmark
+def test_five_times_the_looks_take_less_than_three_times_as_long() -> None:
+    """Each of them has 1,000 findings to go through, and ten files with a change."""
+    few, most = seconds(many(1_000)), seconds(many(1_000, looks=50))
+    assert most < 3 * few, f"{1000 * few:.0f} ms in 10 looks, {1000 * most:.0f} ms in 50"
 
 
 @pytest.mark.benchmark
