@@ -45,6 +45,8 @@ def _spelled(problem: ErrorDetails) -> Loc:
 def _sentence(kind: type[Value], problem: ErrorDetails) -> str:
     """The problem in the terms of the file."""
     match problem["type"], problem["loc"]:
+        case "extra_forbidden", ("agents", int(), name) if name in kind.model_fields:
+            return Sentence("key_of_the_team")
         case "extra_forbidden", ("agents", int(), _):
             return Sentence("no_such_key_of_an_agent")
         case "extra_forbidden", (_,) if kind.model_fields:

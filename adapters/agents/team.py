@@ -19,7 +19,7 @@ from adapters.agents.permissions import PermissionRules, TeamDecisions
 from adapters.agents.port import Agent, Limits
 from adapters.agents.presets.catalogue import NAMES, preset
 from adapters.agents.scripted import Scenario, Scripted
-from adapters.agents.tables import BadTeam, dotted, parsed, place_of, scenario_of
+from adapters.agents.tables import AnyValue, BadTeam, dotted, parsed, place_of, scenario_of
 from adapters.fence.choice import Sandbox
 from adapters.files import Unfit, content
 from adapters.notify.settings import NotifySettings
@@ -299,7 +299,13 @@ def _member(path: Path, entry: _Listed) -> Member:
 
 
 def _settings(where: str, entry: _Listed, adapter: str) -> Settings:
-    return parsed(_SETTINGS[adapter], entry.own_settings(), lambda loc: f"{where}: {dotted(('settings', *loc))}")
+    return _parsed(_SETTINGS[adapter], where, entry.own_settings())
+
+
+def _parsed(kind: type[AnyValue], where: str, settings: Mapping[str, Any]) -> AnyValue:
+    for name in (_TeamSettings.model_fields.keys() - kind.model_fields.keys()) & settings.keys():
+        raise BadTeam(at_place(f"{where}: settings.{name}", Sentence("key_of_the_team")))
+    return parsed(kind, settings, lambda loc: f"{where}: {dotted(('settings', *loc))}")
 
 
 def _of_a_preset(where: str, entry: _Listed) -> Member:
@@ -309,8 +315,7 @@ def _of_a_preset(where: str, entry: _Listed) -> Member:
         raise BadTeam(at_place(f"{where}: preset", Sentence("no_such_preset", given=entry.preset, names=NAMES)))
     if entry.adapter not in (None, "command"):
         raise BadTeam(at_place(f"{where}: adapter", Sentence("preset_needs_command")))
-    extended = base.extended(entry.own_settings())
-    settings = parsed(CommandSettings, extended, lambda loc: f"{where}: {dotted(('settings', *loc))}")
+    settings = _parsed(CommandSettings, where, base.extended(entry.own_settings()))
     return Member(
         name=entry.name,
         roles=entry.roles or EVERYTHING,

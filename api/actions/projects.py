@@ -4,6 +4,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from adapters.agents.tables import BadTeam
+from adapters.agents.team import load as load_team
 from adapters.project import NAME, BadProject, Project, Trust, load, parse
 from adapters.workspace import Room, WorkspaceError, check, committed, confine
 from adapters.workspace.conversion_facts import filtered_files
@@ -76,6 +78,15 @@ def untrusted_team(folder: Path, settings: Settings) -> Path | None:
         project = read_project(folder)
         if not trust_of(settings).covers(root, project):
             return project.team_file(root)
+    return None
+
+
+def unfit_team(path: Path) -> str | None:
+    """Why a team file cannot be used; None if it can."""
+    try:
+        load_team(path)
+    except BadTeam as error:
+        return Sentence("team_unfit", problem=sentence_of(error))
     return None
 
 

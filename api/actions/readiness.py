@@ -11,7 +11,7 @@ from adapters.agents.necessities import READY
 from adapters.agents.presets.catalogue import presets
 from adapters.agents.team import Team
 from api.actions.bodies import Start
-from api.actions.projects import untrusted_team
+from api.actions.projects import unfit_team, untrusted_team
 from api.actions.refusals import AgentNotReady, NoTeam
 from api.system import System
 from domain.delivery.chart import ROLES
@@ -32,7 +32,10 @@ def require_team(system: System, body: Start) -> None:
     """Raises NoTeam where only the scripted example team would answer and it was not asked for."""
     if system.team.example and not system.settings.example and body.scenario is None:
         folder = body.workspace or body.started_in
-        raise NoTeam(installed_programs(), untrusted=untrusted_team(Path(folder), system.settings) if folder else None)
+        untrusted = untrusted_team(Path(folder), system.settings) if folder else None
+        raise NoTeam(
+            installed_programs(), untrusted=untrusted, unfit=None if untrusted is None else unfit_team(untrusted)
+        )
 
 
 def installed_programs() -> tuple[str, ...]:

@@ -23,13 +23,16 @@ class NotStarted(Refused):
 class NoTeam(NotStarted):
     """There is no team for the work."""
 
-    def __init__(self, programs: Sequence[str], *, untrusted: Path | None = None) -> None:
+    def __init__(self, programs: Sequence[str], *, untrusted: Path | None = None, unfit: str | None = None) -> None:
         """`programs`: the agent programs that are installed here; `untrusted`: the repository's own team file, if it
-        is not trusted as it is now."""
-        installed = Sentence("programs_installed", names=list(programs)) if programs else Sentence("no_program")
-        if untrusted is not None:
-            installed = Sentence("team_not_trusted", path=str(untrusted))
-        super().__init__(Sentence("no_team", installed=installed))
+        is not trusted as it is now; `unfit`: why that file cannot be used at all."""
+        if unfit is not None:
+            why = unfit
+        elif untrusted is not None:
+            why = Sentence("team_not_trusted", path=str(untrusted))
+        else:
+            why = Sentence("programs_installed", names=list(programs)) if programs else Sentence("no_program")
+        super().__init__(Sentence("no_team", why=why))
 
 
 class AgentNotReady(NotStarted):

@@ -3,7 +3,7 @@
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Final, Literal
 from api.cli.exits import in_words, words_of
 from api.cli.labels import HOW_TO_ALLOW, gap, refused_host, sentence
 from api.cli.terminal import counted
-from domain.values.base import HansardError
+from domain.values.base import HansardError, Invalid
 from domain.values.sentences import Sentence
 
 if TYPE_CHECKING:
     from adapters.agents.team import Team
     from adapters.fence.choice import Sandbox
+    from adapters.project import Project
     from adapters.store.port import Log
     from api.node.settings import Settings
     from domain.replay import Difference
@@ -141,8 +142,9 @@ _POSTS: Final = {
 
 
 def check_team(settings: "Settings") -> Iterator[Finding]:
-    """The team file, and for each agent that is a program, whether that program is there."""
+    """The team file, for each agent that is a program, whether that program is there, and the repository's settings."""
     from adapters.agents.team import load
+    from api.actions.projects import read_project, unfit_team, untrusted_team
 
     try:
         team = load(settings.team)
@@ -154,8 +156,13 @@ def check_team(settings: "Settings") -> Iterator[Finding]:
     yield fence(sandbox)
     if sandbox != "off" and settings.log_file is not None:
         yield from beside_the_log(settings.log_file)
+    try:
+        yield from project_networks(read_project(Path.cwd()), sandbox)
+    except Invalid as error:
+        yield Finding("fail", "hansard.toml", in_words("; ".join(error.errors.values())))
     if team.example:
-        yield _no_team(settings)
+        path = untrusted_team(Path.cwd(), settings)
+        yield _no_team(path, None if path is None else unfit_team(path), example=settings.example)
         return
     yield Finding("ok", "team", f"{settings.team}: {counted(len(team.agents), 'agent')}")
     yield from posts(team)
@@ -164,14 +171,14 @@ def check_team(settings: "Settings") -> Iterator[Finding]:
     yield from externals(team, settings)
 
 
-def _no_team(settings: "Settings") -> Finding:
-    from api.actions.projects import untrusted_team
-
+def _no_team(untrusted: Path | None, unfit: str | None, *, example: bool) -> Finding:
     advice = sentence("Run `hansard init` in your repository, or name a file in HANSARD_TEAM.")
-    if settings.example:
+    if example:
         return Finding("warn", "team", sentence("the scripted example team, which does no real work"), advice)
-    if (path := untrusted_team(Path.cwd(), settings)) is not None:
-        return Finding("warn", "team", in_words(Sentence("team_not_trusted", path=str(path))))
+    if unfit is not None:
+        return Finding("fail", "team", in_words(unfit))
+    if untrusted is not None:
+        return Finding("warn", "team", in_words(Sentence("team_not_trusted", path=str(untrusted))))
     return Finding("warn", "team", sentence("no team file"), advice)
 
 
@@ -253,19 +260,32 @@ def networks(team: "Team", sandbox: "Sandbox") -> Iterator[Finding]:
     """For each agent with a list of hosts, what it may reach, and whether that is enforced."""
     from adapters.agents.acp.settings import AcpSettings
     from adapters.agents.command.settings import CommandSettings
-    from adapters.fence.choice import available
 
     for member in team.agents:
         settings = member.settings.program if isinstance(member.settings, AcpSettings) else member.settings
-        if not isinstance(settings, CommandSettings) or isinstance(settings.network, str):
-            continue
-        if sandbox == "off" or available() != "bwrap":
-            problem = sentence("{agent} has a list of hosts, which is not enforced here", agent=member.name)
-            mark: Mark = "fail" if sandbox == "required" else "warn"  # its turns would be refused
-            yield Finding(mark, "network", problem, sentence("Only bubblewrap can enforce a list of hosts."))
-            continue
-        hosts = ", ".join(settings.hosts()) or sentence("no host")
-        yield Finding("ok", "network", sentence("{agent} may reach {hosts}", agent=member.name, hosts=hosts))
+        if isinstance(settings, CommandSettings) and not isinstance(settings.network, str):
+            yield _network(member.name, settings.hosts(), sandbox)
+
+
+def project_networks(project: "Project", sandbox: "Sandbox") -> Iterator[Finding]:
+    """The same for the commands of the repository's settings."""
+    for name, network in (
+        (sentence("set-up"), project.workspace.network),
+        (sentence("validation"), project.validation.network),
+    ):
+        if not isinstance(network, str):
+            yield _network(name, network, sandbox)
+
+
+def _network(name: str, hosts: Sequence[str], sandbox: "Sandbox") -> Finding:
+    from adapters.fence.choice import available
+
+    if sandbox == "off" or available() != "bwrap":
+        problem = sentence("{agent} has a list of hosts, which is not enforced here", agent=name)
+        mark: Mark = "fail" if sandbox == "required" else "warn"  # its turns would be refused
+        return Finding(mark, "network", problem, sentence("Only bubblewrap can enforce a list of hosts."))
+    reached = ", ".join(hosts) or sentence("no host")
+    return Finding("ok", "network", sentence("{agent} may reach {hosts}", agent=name, hosts=reached))
 
 
 def refused(settings: "Settings") -> Iterator[Finding]:

@@ -151,6 +151,10 @@ def agent(name: str = '"Ada"', roles: str = '"planner"', adapter: str = '"script
         ("a = 1\na = 2", "team.toml: this is not TOML: "),
         ("a = " + "[" * 100_000, "team.toml: it is nested too deeply"),
         (agent() + "[limits]\nturn_seconds = 0", "team.toml: limits.turn_seconds: Input should be greater than 0"),
+        (
+            agent(adapter='"command"', settings='{argv = ["a"], sandbox = "off"}'),
+            "agent 'Ada': settings.sandbox: is a setting of the whole team, not of an agent",
+        ),
         (agent() + "[limits]\nturns = 1", "team.toml: limits.turns: there is no such key"),
         (agent() + '[settings]\nplanStrategy = "war"', "team.toml: settings.planStrategy: Input should be 'debate' or"),
         ('language = "xx"\n' + agent(), "team.toml: language: Input should be 'en' or 'ko'"),

@@ -8,6 +8,7 @@ from typing import Literal
 import pytest
 
 from adapters.agents.team import load
+from adapters.project import Project
 from api.cli import doctor, health
 from tests.api.cli.conftest import Hansard
 
@@ -170,6 +171,8 @@ def test_a_list_of_hosts_that_would_be_refused_is_a_failure(
     team.write_text('[[agents]]\nname = "Ada"\npreset = "claude"\nnetwork = ["provider"]\n')
     monkeypatch.setattr("adapters.fence.choice.available", lambda: level)
     assert [found.mark for found in health.networks(load(team), sandbox)] == [mark]
+    project = Project.model_validate({"validation": {"network": ["example.com"]}}, strict=False)
+    assert [found.mark for found in health.project_networks(project, sandbox)] == [mark]
 
 
 @pytest.mark.parametrize("bin_is_set", [True, False])
@@ -255,3 +258,8 @@ def test_a_team_file_that_is_not_trusted_is_named(
     found = hansard("doctor").out
     assert f"{tmp_path / 'team.toml'} is not trusted, or has changed since: `hansard trust`" in " ".join(found.split())
     assert "no team file" not in found
+    with (tmp_path / "hansard.toml").open("a") as settings:
+        settings.write("[validation]\nnetwork = ['pypi', 'example.com']\n")
+    assert "validation may reach pypi, example.com" in hansard("doctor").out
+    (tmp_path / "hansard.toml").write_text("[validation")
+    assert "fail  hansard.toml  hansard.toml: not TOML" in hansard("doctor").out

@@ -49,4 +49,11 @@ def test_a_team_file_that_changed_since_it_was_trusted_is_named(
         result = hansard(*words)
         assert result.code == 2, result.err
         assert f"{here / 'team.toml'} is not trusted, or has changed since: `hansard trust`" in result.err
+        assert "hansard init" not in result.err
+    (here / "team.toml").write_text(
+        '[[agents]]\nname = "Ann"\nroles = ["dev"]\nadapter = "external"\nsandbox = "off"\n'
+    )
+    result = hansard("review", "x")
+    assert "team.toml: agent 'Ann': sandbox: is a setting of the whole team" in result.err
+    assert "trust" not in result.err and "fail  team" in hansard("doctor").out
     assert hansard("list").out == ""
