@@ -52,9 +52,9 @@ KINDS = {
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark each test with its kind, so that `-m unit` and the like select by it, and give slow ones an hour."""
     root = Path(__file__).parent
+    kinds = {path: KINDS.get(path.relative_to(root).parts[0], "system") for path in {item.path for item in items}}
     for item in items:
-        folder = item.path.relative_to(root).parts[0]
-        item.add_marker(KINDS.get(folder, "system"))
+        item.add_marker(kinds[item.path])
         if any(item.get_closest_marker(slow) for slow in ("nightly", "benchmark", "agents")):
             item.add_marker(pytest.mark.timeout(3600))
 

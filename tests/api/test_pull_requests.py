@@ -14,11 +14,12 @@ from tests.api.server import Json, events, inside, session, until
 from tests.api.test_baseline import run
 from tests.kit.forge import TOKEN, FakeForge, Kind
 from tests.kit.replies import review
+from tests.kit.sweeps import sampled
 
 FAST: dict[str, Any] = {"poll_seconds": 0.1, "quiet_seconds": 1}
 
 
-@pytest.fixture(params=["github", "gitlab"])
+@pytest.fixture(params=sampled(["github", "gitlab"], 0))
 def forge(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FakeForge]:
     kind: Kind = request.param
     with FakeForge(tmp_path, kind) as fake:

@@ -87,7 +87,8 @@ def test_an_orchestration_takes_comments() -> None:
 
 def test_a_comment_more_than_a_session_takes_is_refused() -> None:
     story = packaged()
-    full = Comments(by_id={f"c{n}": commented().delivery.comments.by_id["c1"] for n in range(1, MOST_COMMENTS + 1)})
+    comment = commented().delivery.comments.by_id["c1"]
+    full = Comments(by_id={f"c{n}": comment for n in range(1, MOST_COMMENTS + 1)})
     assert story.now is not None
     story.now.comments = full
     assert story.refused(remark()).args[0].code == "too_many_comments"

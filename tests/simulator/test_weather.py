@@ -25,7 +25,7 @@ def check(seed: int, *, deliveries: int, orchestrations: int) -> None:
 
 
 def test_sessions_under_weather_end_as_without_it() -> None:
-    check(8, deliveries=24, orchestrations=8)
+    check(10, deliveries=12, orchestrations=4)
 
 
 @pytest.mark.nightly
