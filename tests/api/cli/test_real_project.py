@@ -112,17 +112,71 @@ WORKSPACE = {
 def test_what_breaks_a_clone_of_a_workspace_of_npm_breaks_the_validation(
     hansard: Hansard, tmp_path: Path, changed: dict[str, str], code: int
 ) -> None:
-    """With the settings that `init` writes. One package is built by the set-up, into an ignored folder."""
-    here = tmp_path / "here"
-    for name, content in WORKSPACE.items():
+    """One package is built by the set-up, into an ignored folder."""
+    here = written(tmp_path / "here", WORKSPACE)
+    subprocess.run(["npm", "install", "--package-lock-only", "--silent"], cwd=here, check=True, timeout=300)
+    validates(hansard, here, changed, code)
+
+
+C_EXTENSION = {
+    "pyproject.toml": '[build-system]\nrequires = ["setuptools>=77", "setuptools-scm>=8"]\n'
+    'build-backend = "setuptools.build_meta"\n[project]\nname = "sums"\ndynamic = ["version"]\n'
+    '[tool.setuptools_scm]\n[tool.pytest.ini_options]\ntestpaths = ["tests"]\n',
+    "setup.py": "from setuptools import Extension, setup\n"
+    'setup(packages=["sums"], package_dir={"": "src"}, ext_modules=[Extension("sums._fast", ["src/sums/_fast.c"])])\n',
+    "src/sums/__init__.py": "from sums._fast import add\n\n\ndef total(*all):\n"
+    "    return add(all[0], total(*all[1:])) if all else 0\n",
+    "src/sums/_fast.c": """\
+#include <Python.h>
+static PyObject *add(PyObject *self, PyObject *args) {
+    long a, b;
+    return PyArg_ParseTuple(args, "ll", &a, &b) ? PyLong_FromLong(a + b) : NULL;
+}
+static PyMethodDef methods[] = {{"add", add, METH_VARARGS, ""}, {NULL, NULL, 0, NULL}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_fast", NULL, -1, methods};
+PyMODINIT_FUNC PyInit__fast(void) { return PyModule_Create(&module); }
+""",
+    "tests/test_sums.py": "from importlib.metadata import version\n\nimport sums\n\n\ndef test_total():\n"
+    '    assert sums.total(1, 2, 3) == 6\n\n\ndef test_version():\n    assert version("sums").startswith("1.2.")\n',
+    ".gitignore": ".venv/\n*.so\nbuild/\n*.egg-info/\n",
+}
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+@pytest.mark.parametrize(
+    ("path", "old", "new", "code"),
+    [
+        ("src/sums/_fast.c", "a + b", "a - b", 7),
+        ("src/sums/__init__.py", "else 0", "else 1", 7),
+        ("pyproject.toml", 'testpaths = ["tests"]', 'addopts = "--no-such-option"', 7),
+        (".gitignore", "build/", "build/\ndist/", 0),
+    ],
+    ids=["built", "plain", "setting", "harmless"],
+)
+def test_what_breaks_a_clone_of_a_c_extension_with_a_version_from_its_tag_breaks_the_validation(
+    hansard: Hansard, tmp_path: Path, path: str, old: str, new: str, code: int
+) -> None:
+    here = written(tmp_path / "here", C_EXTENSION)
+    validates(hansard, here, {path: C_EXTENSION[path].replace(old, new)}, code, tag="v1.2.3")
+
+
+def written(here: Path, contents: dict[str, str]) -> Path:
+    """The files in a new repository."""
+    for name, content in contents.items():
         (here / name).parent.mkdir(parents=True, exist_ok=True)
         (here / name).write_text(content)
-    subprocess.run(["npm", "install", "--package-lock-only", "--silent"], cwd=here, check=True, timeout=300)
     git(here, "init", "--quiet", "--initial-branch=main")
+    return here
+
+
+def validates(hansard: Hansard, here: Path, changed: dict[str, str], code: int, *, tag: str = "begin") -> None:
+    """With the settings that `init` writes, the files pass, and a delivery that changes them ends with that code."""
     assert hansard("init").code == 0
     git(here, "add", "--all")
     git(here, "-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "--quiet", "-m", "Begin")
-    scenario = tmp_path / "scenario.json"
+    git(here, "tag", tag)
+    assert hansard("trust", "--yes").code == 0
+    scenario = here.parent / "scenario.json"
     scenario.write_text(json.dumps({"replies": {"dev": [{"text": "Done.", "files": changed}]}}), encoding="utf-8")
     result = hansard("run", "--quick", "-t", "Change it", "--max-iterations", "1", "--scenario", str(scenario))
     assert result.code == code, result
