@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from projections.engine.ports import Database
     from projections.record.mirror import Mirror
     from projections.reports import ReportAnswer
+    from projections.views.session import TurnView
 
 
 class Ground(NamedTuple):
@@ -168,6 +169,13 @@ class Core:
             return self.sharing.waits_for(session, self.writer.load)
         except HansardError:  # the database is away, and then everything waits
             return None
+
+    def imported_turns(self, turns: "Sequence[TurnView]") -> frozenset[str]:
+        """Those of these open turns that nothing here runs, as they came with another log."""
+        try:
+            return self.store.turns.imported([turn.turn_id for turn in turns])
+        except HansardError:
+            return frozenset()
 
 
 _log = logging.getLogger(__name__)

@@ -125,6 +125,9 @@ class Turns(Protocol):
     def attempts(self, turn_ids: Sequence[str]) -> dict[str, int | None]:
         """The attempt that holds each of these turns, None if none does."""
 
+    def imported(self, turn_ids: Sequence[str]) -> frozenset[str]:
+        """Those of these turns that were open in a log that was imported: nothing here runs them."""
+
     def status(self, turn_id: str) -> TurnStatus | None:
         """The state of a turn; None if it was never requested."""
 

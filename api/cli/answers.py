@@ -509,8 +509,8 @@ class PullRequestComment(TypedDict):
 
 
 class PullRequestRow(TypedDict):
-    number: int
-    url: str
+    number: int | None
+    url: str | None
     state: str
     checks: str | None
     rest: str | None

@@ -10,6 +10,9 @@ _CHECKS: Final = {"success": "checks passed", "failure": "checks failed"}
 
 def pull_request_in_short(pull: Mapping[str, Any]) -> str:
     """Says how the pull request stands, in a few words."""
+    if pull["number"] is None:
+        waits = sentence("waits for you") if pull.get("rest") or pull.get("hold") else ""
+        return ", ".join(filter(None, (sentence("pull request not open yet"), waits)))
     is_open = pull["state"] == "open"
     checks = checks_words(str(pull["checks"])) if pull.get("checks") and is_open else ""
     waits = sentence("waits for you") if is_open and (pull.get("rest") or pull.get("hold")) else ""

@@ -66,7 +66,7 @@ def to_use(result: "ResultView") -> tuple[str, str] | None:
     pull = result.get("pullRequest")
     if pull and pull["state"] == "merged":
         return None
-    if pull and pull["rest"]:
+    if pull and (pull["rest"] or pull["state"] in ("none", "open")):
         return "To go on with the pull request:", "pr"
     if only_applies({"result": result}):
         return "To have the result in your checkout:", "apply"

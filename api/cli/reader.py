@@ -118,15 +118,16 @@ def _files_of(where: Where) -> LogFiles | None:
     return LogFiles(log, node)
 
 
-def _pull_of(text: str | None) -> "PullRequestRow | None":
+def _pull_of(text: str | None, status: str) -> "PullRequestRow | None":
+    """As the API has it: one that is not open yet only once the work is done."""
     pull: PullRequestRow | None = json.loads(text) if text else None
-    return pull if pull and pull.get("number") is not None else None
+    return pull if pull and (pull.get("number") is not None or status in ("success", "done")) else None
 
 
 def _of_row(row: ListRow) -> SessionLine:
     updated = datetime.fromtimestamp(row.updated_at / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
     status = with_landing(row.status, json.loads(row.landing) if row.landing is not None else None)
-    status = with_pull_request(status, _pull_of(row.pull_request))
+    status = with_pull_request(status, _pull_of(row.pull_request, row.status))
     return SessionLine(row.session_id, status, updated, marked(row.title, row.scripted, row.forked_from))
 
 

@@ -1,11 +1,12 @@
 """What the log alone does not say about a session: what a person may do now, and which turns wait for external workers
-or absent machines. The answers about sessions that changed are kept, once nothing has happened for a moment: commands
-come first."""
+or absent machines, or came with another log. The answers about sessions that changed are kept, once nothing has
+happened for a moment: commands come first.
+"""
 
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -24,7 +25,7 @@ from projections.record.session import view
 from projections.record.sessions import Sessions
 from projections.sessions.row import ROWS
 from projections.views.record import SessionAnswer
-from projections.views.session import SessionView, TurnView
+from projections.views.session import IMPORTED, SessionView, TurnView
 from projections.views.sessions import SessionItem
 
 if TYPE_CHECKING:
@@ -49,14 +50,22 @@ def allowed(session: Session, load: Read) -> tuple[str, ...]:
     return ("decision", *endpoints)
 
 
-def marked(view: SessionView, session: Session, team: Team | None, machine: str | None = None) -> SessionView:
+def marked(
+    view: SessionView,
+    session: Session,
+    team: Team | None,
+    machine: str | None = None,
+    *,
+    imported: Collection[str] = (),
+) -> SessionView:
     """The view of a session, with `external` at the turns that external agents claim, and `elsewhere` at those of
     agents that this service does not have; neither where a process has no team, as it runs no turns. `machine`: all of
-    them wait for it, as it alone has the workspace."""
+    them wait for it, as it alone has the workspace. `imported`: the turns that came with another log."""
     turns = view.outstanding_turns
     if team is not None:
         turns = tuple(_with_place(turn, session, team) for turn in turns)
-    return view.model_copy(update={"outstanding_turns": waiting_for_machine(turns, machine)})
+    turns = not_run_here(waiting_for_machine(turns, machine), imported)
+    return view.model_copy(update={"outstanding_turns": turns})
 
 
 class OwnerSource(Protocol):
@@ -86,8 +95,23 @@ def waiting_for_machine(turns: tuple[TurnView, ...], machine: str | None) -> tup
     return tuple(turn if turn.work == "wait" else turn.model_copy(update=waits) for turn in turns)
 
 
+def not_run_here(turns: tuple[TurnView, ...], imported: Collection[str]) -> tuple[TurnView, ...]:
+    if not imported:
+        return turns
+    rests = {"waiting_for": IMPORTED, "waiting_until": None, "elsewhere": None, "external": None}
+    return tuple(
+        turn.model_copy(update=rests) if turn.work != "wait" and turn.turn_id in imported else turn for turn in turns
+    )
+
+
+def is_imported(turns: Sequence[TurnView]) -> bool:
+    """True where all work that a session waits for came unfinished with another log: nothing here does it."""
+    work = [turn for turn in turns if turn.work != "wait"]
+    return bool(work) and all(turn.waiting_for == IMPORTED for turn in work)
+
+
 class MachineSource(Protocol):
-    """Where it is known which workspaces only an absent machine has."""
+    """Where it is known which workspaces only an absent machine has, and which turns came with another log."""
 
     @property
     def sharing(self) -> "Sharing | None": ...
@@ -97,18 +121,20 @@ class MachineSource(Protocol):
 
     def missing_machine(self, session: Session) -> str | None: ...
 
+    def imported_turns(self, turns: Sequence[TurnView]) -> frozenset[str]: ...
+
 
 def marked_list(source: MachineSource, items: tuple[SessionItem, ...]) -> tuple[SessionItem, ...]:
-    """The rows of a list, with the machines that sessions wait for."""
+    """The rows of a list, with the machines that sessions wait for, and the turns that nothing here runs."""
     machines = _missing_machines(source, items)
-    if not machines:
+    imported = source.imported_turns([turn for item in items for turn in item.outstanding_turns])
+    if not machines and not imported:
         return items
-    return tuple(
-        item.model_copy(
-            update={"outstanding_turns": waiting_for_machine(item.outstanding_turns, machines.get(item.id))}
-        )
-        for item in items
-    )
+
+    def turns_of(item: SessionItem) -> tuple[TurnView, ...]:
+        return not_run_here(waiting_for_machine(item.outstanding_turns, machines.get(item.id)), imported)
+
+    return tuple(item.model_copy(update={"outstanding_turns": turns_of(item)}) for item in items)
 
 
 QUIET: Final = 0.3
@@ -183,8 +209,10 @@ class AnswerKeeper:
         session = self._source.sessions.get(session_id)
         if session is None or session.open_children:
             return
+        shown = view(session)
+        imported = self._source.store.turns.imported([turn.turn_id for turn in shown.outstanding_turns])
         answer = SessionAnswer(
-            session=owned(marked(view(session), session, None), session, self._source),
+            session=owned(marked(shown, session, None, imported=imported), session, self._source),
             available_commands=allowed(session, self._source.sessions.get),
         )
         state = answer.json_bytes().decode()

@@ -112,7 +112,9 @@ def show_session(request: Request) -> Response:
     if request.query_params.get("include") == "events":
         history = system(request).store.history(session.id, upto=session.version, limit=MOST)
         events = _envelopes(request, history)
-    shown = marked(view(session), session, system(request).own_team, machine)
+    shown = view(session)
+    imported = system(request).imported_turns(shown.outstanding_turns)
+    shown = marked(shown, session, system(request).own_team, machine, imported=imported)
     body = SessionAnswer(
         session=owned(shown, session, system(request)),
         available_commands=_allowed(request, session),

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from api.actions.fixes import fix_task
 from api.http.problems import of_field
 from api.http.requests import only, system
-from api.node.session_answers import marked_list
+from api.node.session_answers import is_imported, marked_list
 from api.routes.spans import span
 from api.web.home_rows import RUNNING, is_held, listed_rows
 from api.web.home_waits import waiting_row
@@ -110,7 +110,8 @@ def home_page(
     waiting = (_needing(db, needs) if sections and needs else first)[:UNFOLDING]
     others = tuple(item for item in waiting if waits_for_others(actor, item.approval))
     held = {name for item in first for name in (item.parent, item.session_id) if name}
-    running = [item for item in _running(db) if item.id not in held] if sections else []
+    at_work = mark(_running(db)) if sections else ()
+    running = [item for item in at_work if item.id not in held and not is_imported(item.outstanding_turns)]
     on_hold = [item for item in running if is_held(item, find)]
     page = overview.page(
         db, **filters, since=since, until=until, limit=SESSIONS, cursor=cursor, index=index, as_seen=True
@@ -124,7 +125,7 @@ def home_page(
         waiting=tuple(waiting_row(db, item, actor, find) for item in waiting if item not in others),
         others=tuple(waiting_row(db, item, actor, find) for item in others),
         on_hold=listed_rows(db, on_hold, find),
-        running=listed_rows(db, mark(tuple(running[:SECTION])), find),
+        running=listed_rows(db, running[:SECTION], find),
         more_running=len(running) > SECTION,
         listed=listed_rows(db, [item for item in mark(page.items) if item.id not in above], find),
         cursor=page.next_cursor,
@@ -214,8 +215,8 @@ def _first(db: Database) -> tuple[WaitingItem, ...]:
     return (*held_up, *others)[:SECTION]
 
 
-def _running(db: Database) -> list[SessionItem]:
+def _running(db: Database) -> tuple[SessionItem, ...]:
     """The newest sessions at work, one more than a section holds if there are as many."""
     pages = [overview.page(db, status=status, limit=SECTION + 1).items for status in RUNNING]
     items = [item for page in pages for item in page]
-    return sorted(items, key=lambda item: item.created_at, reverse=True)[: SECTION + 1]
+    return tuple(sorted(items, key=lambda item: item.created_at, reverse=True)[: SECTION + 1])

@@ -6,11 +6,13 @@ Every text is cut here, so that the size of a page is bounded whatever agents wr
 
 from typing import Any, Final
 
+from api.node.session_answers import is_imported
 from domain.values.budget import dollars
 from projections.engine.ports import Database
 from projections.sessions import overview
 from projections.views.base import ApprovalView
 from projections.views.inbox import WaitingItem
+from projections.views.session import IMPORTED
 from projections.views.sessions import SessionItem
 
 REASON = 200
@@ -28,6 +30,7 @@ ICONS: Final = {
     "skipped": "–",
     "exhausted": "!",
     "held": "‖",
+    "imported": "‖",
     "active": "▸",
     "reviewing": "▸",
     "debating": "▸",
@@ -112,6 +115,8 @@ def badge(item: SessionItem) -> str:
         return "exhausted"
     if item.waiting in ("decision", "permission", "scope"):
         return "asking" if item.waiting == "permission" else "waiting_for_decision"
+    if is_imported(item.outstanding_turns):
+        return IMPORTED
     return "unchanged" if item.outcome is not None and item.outcome.reason == "no_change" else item.status
 
 

@@ -18,6 +18,7 @@ from projections.facts import AT_REST
 from projections.reports.costs import CostRow
 from projections.reports.waits import HourWaits
 from projections.sessions.overview import Standing
+from projections.views.session import IMPORTED
 
 COLUMNS: Final = 31
 """The most columns of a drawing over time."""
@@ -29,7 +30,7 @@ BARS, TOP = 12, 5
 STATES: Final = ("good", "bad", "warn", "you", "run", "stop")
 """How a session stands, from the foot of a column to its top."""
 _GOOD: Final = frozenset({"success", "done", "decided", "completed"})
-_STOPPED: Final = frozenset({"cancelled", "reset"})
+_STOPPED: Final = frozenset({"cancelled", "reset", IMPORTED})
 _RESTS: Final = frozenset({"checkpoint", "partial"})
 
 

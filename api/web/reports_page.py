@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from api.http.problems import of_field
 from api.http.requests import caught_up, only, system
+from api.node.session_answers import is_imported, not_run_here
 from api.routes.reports import LONGEST_LABEL, make
 from api.routes.spans import span
 from api.system import System
@@ -30,6 +31,7 @@ from projections.reports.costs import CostRow
 from projections.reports.waits import WaitTotals
 from projections.sessions import overview
 from projections.sessions.overview import Beginning, Standing
+from projections.views.session import IMPORTED
 
 ROWS, CELL = 200, 120
 """Limits of rows in the table, and characters in a cell; the CSV has everything."""
@@ -100,6 +102,10 @@ def _above(
     """The figures and drawings above the tables."""
     with inside.reading() as db:
         sessions = [_held(inside, each) for each in overview.standings(db, filters)]
+        turns = overview.open_turns(db, [each.session_id for each in sessions if each.status in RUNNING])
+    imported = inside.imported_turns([turn for each in turns.values() for turn in each])
+    idle = {name for name, each in turns.items() if is_imported(not_run_here(tuple(each), imported))}
+    sessions = [each._replace(status=IMPORTED) if each.session_id in idle else each for each in sessions]
     costs = [row for row in make(inside, REPORTS["costs"], filters).rows if isinstance(row, CostRow)]
     waits = make(inside, REPORTS["waits"], filters).totals
     hours = waits.by_hour if isinstance(waits, WaitTotals) else ()

@@ -235,14 +235,15 @@ def position_of(cursor: str) -> int:
 def items(db: Database, rows: Sequence[SessionRow]) -> tuple[SessionItem, ...]:
     """The rows with their turns and children."""
     ids = [row.session_id for row in rows]
-    turns, children, deciding = _turns(db, ids), _children(db, ids), _awaiting(db, ids)
+    turns, children, deciding = open_turns(db, ids), _children(db, ids), _awaiting(db, ids)
     return tuple(
         _item(row, turns[row.session_id], children[row.session_id], waits_below=row.session_id in deciding)
         for row in rows
     )
 
 
-def _turns(db: Database, ids: Sequence[str]) -> dict[str, list[TurnView]]:
+def open_turns(db: Database, ids: Sequence[str]) -> dict[str, list[TurnView]]:
+    """The turns that these sessions wait for."""
     turns: dict[str, list[TurnView]] = defaultdict(list)
     if ids:
         rows = db.execute(

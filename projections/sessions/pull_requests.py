@@ -34,6 +34,7 @@ from projections.sessions.row import SessionRow
 
 FORGE_EVENTS: Final = (ForgeEvent, RevisionRequested, SessionForked)
 """Other events change nothing here."""
+_DONE: Final = frozenset({"success", "done"})
 _NONE: Final[dict[str, Any]] = {
     "number": None,
     "url": None,
@@ -79,12 +80,15 @@ def follow_rest(row: SessionRow, recorded: Recorded) -> None:
 
 
 def pull_request_of(row: SessionRow) -> dict[str, Any] | None:
-    """The pull request for a list; None before it is open."""
-    now: dict[str, Any] = json.loads(row.pull_request) if row.pull_request else _NONE
-    if now["number"] is None:
+    """The pull request for a list; None where none was asked for. One that is not open yet is there once the work is
+    done."""
+    if row.pull_request is None:
         return None
-    shown = {name: now[name] for name in ("number", "url", "state", "checks")}
-    return {**shown, "rest": _rest(now), "unavailable": now["lost"]}
+    now: dict[str, Any] = json.loads(row.pull_request)
+    if now["number"] is None and row.status not in _DONE:
+        return None
+    shown = {name: now[name] for name in ("number", "url", "checks")}
+    return {**shown, "state": now["state"] or "none", "rest": _rest(now), "unavailable": now["lost"]}
 
 
 def open_sessions(db: Database) -> tuple[str, ...]:

@@ -23,6 +23,9 @@ from domain.values.phases import AgentPhases, PhaseVerification
 from domain.values.sentences import Sentence
 from projections.views.base import ApprovalView, PermissionRequestView, RevisionView, View, VoteView, empty
 
+IMPORTED: Final = "imported"
+"""The reason of a waiting turn that came unfinished with another log."""
+
 
 class TurnView(View):
     """A turn that is waited for."""
@@ -39,7 +42,9 @@ class TurnView(View):
     )
     waiting_until: str | None = Field(default=None, exclude_if=absent, description="when the next attempt begins")
     waiting_for: str | None = Field(
-        default=None, exclude_if=absent, description="why it waits: the failure's code, `permission` or `machine`"
+        default=None,
+        exclude_if=absent,
+        description="why it waits: the failure's code, `permission`, `machine`, or `imported` with another log",
     )
     machine: str | None = Field(
         default=None,

@@ -31,9 +31,9 @@ class OutcomeView(View):
 class PullRequestRow(View):
     """The pull request of a session in a list. `checks`: of the newest commit, once all had ended."""
 
-    number: int
-    url: str
-    state: Literal["open", "merged", "closed"]
+    number: int | None = Field(description="null until it is open")
+    url: str | None
+    state: Literal["none", "open", "merged", "closed"]
     checks: Literal["success", "failure"] | None
     rest: str | None = Field(description="why nothing more is done until a person acts")
     unavailable: str | None = Field(description="what the forge does instead of answering")
@@ -56,7 +56,7 @@ class SessionItem(Listed):
     waiting: WaitsFor | None = Field(description="what it needs from a person to continue")
     landing: LandingView | None = Field(default=None, exclude_if=absent, description="the outcome of the newest `land`")
     pull_request: PullRequestRow | None = Field(
-        default=None, exclude_if=absent, description="its pull request, once it is open"
+        default=None, exclude_if=absent, description="its pull request, if one was wanted and the work is done"
     )
     forked_at: int | None = Field(description="the last event that a fork shares with its source")
     outcome: OutcomeView | None = Field(description="how it ended; null while it has not")

@@ -1,14 +1,17 @@
 """Rows of the first page: agents' text in one line, and why a session waits."""
 
 import re
+from pathlib import Path
 
 from starlette.testclient import TestClient
 
+from adapters.proof.transfer import export, take_in
 from api.web.presets import PRESETS
 from tests.api.orchestrating import orchestration
 from tests.api.scenes import at_checkpoint, begun, exhausted, reached, waiting_review
 from tests.api.seen import BROWSER, Seen, page
-from tests.api.server import delivery, events, session, start, until
+from tests.api.server import delivery, events, inside, session, start, system, until
+from tests.api.server import reached as happened
 from tests.api.test_home_page import row, sections, settled
 from tests.kit.replies import plan, subtask, verdicts
 
@@ -86,6 +89,25 @@ def test_a_wait_for_a_provider_says_until_when_in_the_readers_time(client: TestC
     text = " ".join(Seen(page(client, f"/sessions/{waits}?highlights=0")).text.split())
     assert f"(scripted); next attempt at {event['data']['retryAt'][11:19]} UTC" in text
     assert "is writing the plan" not in text
+
+
+def test_an_imported_session_that_was_at_work_does_not_run(client: TestClient, tmp_path: Path) -> None:
+    """On home, its own page, reports and the API alike: no clock goes on, no bar grows."""
+    name = start(client, delivery({"planner": [{"text": "late", "delayMs": 600_000}]}))
+    happened(client, name, "turn.requested")
+    assert 'data-elapsed="' in page(client, f"/sessions/{name}")
+    lines = list(export(system(client).store, name))
+    with inside(tmp_path / "other") as other:
+        take_in(system(other).store, lines)
+        html = settled(other, "/", name)
+        assert name in sections(html)["Recent"] and "Running" not in sections(html)
+        assert row(html, name).startswith("‖ Imported") and "nothing here runs it" in row(html, name)
+        assert [turn["waitingFor"] for turn in session(other, name)["outstandingTurns"]] == ["imported"]
+        html = page(other, f"/sessions/{name}")
+        assert "You can read, replay, fork and cancel this session." in html and "At work" not in html
+        assert all(going not in html for going in ('data-elapsed="', " data-open", "data-activity"))
+        assert 'class="state-key is-stop"' in page(other, "/reports")
+        assert 'class="state-key is-run"' not in page(other, "/reports")
 
 
 def test_home_lists_what_needs_the_same(client: TestClient) -> None:

@@ -137,7 +137,7 @@ def test_line_shows_its_finding_validation_and_approval(server: Server) -> None:
     assert "because of “No rate limit” event" in text
     assert "validated ✓ PASS event" in text and "approved ✓ reviewer event" in text
     assert "not named" in text
-    assert f"hansard merge {session_id} --squash" in text
+    assert f"hansard apply {session_id}" in text and "hansard merge" not in text, "without a branch nothing is merged"
     early = panel(server.client, session_id, "changes", at=30)
     assert "approved by no one yet" in words_of(early) or "No files changed" in words_of(early)
 

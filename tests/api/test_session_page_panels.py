@@ -192,6 +192,12 @@ def test_a_command_that_did_not_end_by_itself_says_how_and_has_no_exit_code() ->
     ]
 
 
+def test_what_ran_several_times_says_which_run_it_is() -> None:
+    result = report(written(run(), run(command="other"), run()))
+    assert result is not None
+    assert [(one["nth"], one["times"]) for one in result["runs"]] == [(1, 2), (1, 1), (2, 2)]
+
+
 def test_a_report_is_bounded() -> None:
     result = report(written(*[run(command="x" * 9_000, stdout="o" * 9_000, stderr="e" * 9_000)] * 100))
     assert result is not None

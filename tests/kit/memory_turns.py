@@ -205,6 +205,10 @@ class MemoryTurns:
         leases = {turn_id: lease for turn_id in turn_ids if (lease := self.held(turn_id)) is not None}
         return {turn_id: leases[turn_id].attempt if turn_id in leases else None for turn_id in turn_ids}
 
+    def imported(self, turn_ids: Sequence[str]) -> frozenset[str]:
+        turns = (self._turns.get(turn_id) for turn_id in turn_ids)
+        return frozenset(turn.request.turn_id for turn in turns if turn is not None and turn.state == "held")
+
     def status(self, turn_id: str) -> TurnStatus | None:
         turn = self._turns.get(turn_id)
         return None if turn is None else TurnStatus(turn.request.session_id, turn.state, turn.attempt, turn.worker)

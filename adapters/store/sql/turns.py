@@ -161,6 +161,15 @@ class SqlTurns:
             ).fetchall()
         return dict.fromkeys(turn_ids) | dict(rows)
 
+    def imported(self, turn_ids: Sequence[str]) -> frozenset[str]:
+        if not turn_ids:
+            return frozenset()
+        with self._reading() as connection:
+            rows = connection.execute(
+                f"SELECT turn_id FROM turns WHERE turn_id IN ({marks(turn_ids)}) AND state = 'held'", turn_ids
+            ).fetchall()
+        return frozenset(str(name) for (name,) in rows)
+
     def status(self, turn_id: str) -> TurnStatus | None:
         with self._reading() as connection:
             row = connection.execute(

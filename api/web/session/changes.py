@@ -11,6 +11,7 @@ from api.web.plain_text import cut
 from api.web.session.comments import put_under_lines, threads_of
 from api.web.session.context import SENTENCE, PanelContext, event_of, whole
 from api.web.session.diffing import Changed, Row, rows_of
+from api.web.session.failure import commands_of
 from api.web.session.patches import FilePatch, counts, files_of, net
 from api.web.session.turns import TurnCard, patch_of, turns_of
 from domain.delivery.events import ValidationFailed
@@ -193,13 +194,11 @@ def _taken(context: PanelContext, result: Mapping[str, Any]) -> dict[str, Any] |
     """The place of the changes, and the commands that fetch them."""
     if not result:
         return None
-    name = context.session.id
-    commands = {"apply": f"apply {name}", "merge": f"merge {name} --squash", "pr": f"pr {name}"}
     return {
         "branch": result["branch"],
         "problem": cut(context.worded(context.session.branch_problem), SENTENCE),
         "commits": len(result["commits"]),
-        "commands": [(command, f"hansard {words}") for command, words in commands.items()],
+        "commands": commands_of(context),
     }
 
 

@@ -27,6 +27,7 @@ from projections.record.finding_events import FindingEvents
 from projections.record.records import Record
 from projections.record.session import view
 from projections.record.trail import Numbered, Trail, upto
+from projections.views.session import IMPORTED
 
 SENTENCE, LONG, WHOLE = 300, 2_000, 16_000
 """Characters: of a line, of a paragraph, of a whole contribution."""
@@ -47,6 +48,8 @@ class PanelContext:
     store: Source
     finding_events: FindingEvents
     language: Language
+    imported: bool = False
+    """It came unfinished with another log: nothing here runs its turns."""
     turn: str = ""
     file: str = ""
     by: str = ""
@@ -108,7 +111,7 @@ class PanelContext:
 
     @property
     def badge(self) -> str:
-        return badge_of(self.session, self.it)
+        return IMPORTED if self.imported else badge_of(self.session, self.it)
 
     @property
     def elapsed_ms(self) -> int:

@@ -230,7 +230,9 @@ def _bars(context: PanelContext, turn: TurnCard, end: int) -> Iterator[GanttBar]
         waits = bool(attempts) and attempts[-1].outcome == TRIED
         wait = wait_of(context, turn.id) if waits else None
         kind = _waited(attempts[-1]) if waits else "run"
-        yield GanttBar(before, end, kind, turn.id, label, label, open=True, until=wait.until if wait else "")
+        yield GanttBar(
+            before, end, kind, turn.id, label, label, open=not context.imported, until=wait.until if wait else ""
+        )
 
 
 def split(bar: GanttBar, questions: Sequence[Span]) -> list[GanttBar]:

@@ -20,6 +20,7 @@ from domain.session.attempts import Unready
 from domain.session.state import Session
 from domain.values.sentences import Sentence
 from projections.record.status import outcome
+from projections.views.session import IMPORTED
 
 TURNS = 12
 BECAUSE = 120
@@ -84,6 +85,7 @@ def overview(context: PanelContext) -> dict[str, Any]:
                 "agent": cut(turn["agent"], 60),
                 "phase": turn["phase"],
                 "elsewhere": "elsewhere" in turn,
+                "imported": turn.get("waitingFor") == IMPORTED,
                 "machine": cut(turn.get("machine") or "", 60),
                 "live": "" if turn.get("external") else live(context, turn["turnId"]),
                 "requested_at": turn["requestedAt"],

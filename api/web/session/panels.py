@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from adapters.workspace.comment_lines import whereabouts_of
 from api.node.commits import folders_of
-from api.node.session_answers import marked
+from api.node.session_answers import is_imported, marked
 from api.system import System
 from api.web.renderer import KEY, fragment
 from api.web.session import (
@@ -161,9 +161,13 @@ class Gallery:
         self, session: Session, say: Words, of: Selection | None = None, machine: str | None = None
     ) -> PanelContext:
         """All that panels are made of."""
+        shown = view(session)
+        imported = self._system.imported_turns(shown.outstanding_turns)
+        shown = marked(shown, session, self._system.team, machine, imported=imported)
         return PanelContext(
             session=session,
-            it=marked(view(session), session, self._system.team, machine).wire(),
+            it=shown.wire(),
+            imported=is_imported(shown.outstanding_turns),
             record=self.record(session),
             store=self._system.store,
             finding_events=self._system.finding_events,

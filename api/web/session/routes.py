@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from api.http.problems import of_field
 from api.http.requests import answer_headers, number, only
+from api.node.session_answers import is_imported, not_run_here
 from api.system import System
 from api.web.model import ICONS, badge, clock, icon_of
 from api.web.renderer import KEY, explicit, fragment, language_of, may_send, needs, page, render
@@ -36,6 +37,7 @@ from domain.values.words import Words
 from projections.record import timeline
 from projections.record.session import title_of, view
 from projections.sessions import overview
+from projections.views.session import IMPORTED
 
 JSON: Final = "application/json"
 FOR_EVER: Final = "private, max-age=31536000, immutable"
@@ -267,6 +269,9 @@ def _badge_now(inside: System, now: Session) -> str:
     """The state as a person sees it: what waits for the decision on a discussion waits for a person."""
     children = (inside.sessions.get(name) for name in now.open_children)
     needs_choice = any(isinstance(child, Discussion) and child.choices for child in children)
+    turns = view(now).outstanding_turns
+    if is_imported(not_run_here(turns, inside.imported_turns(turns))):
+        return IMPORTED
     return "waiting_for_decision" if needs_choice else badge_of(now)
 
 

@@ -116,7 +116,11 @@ def turns(context: PanelContext) -> dict[str, Any]:
 def live(context: PanelContext, turn_id: str) -> str:
     """The address at which a page asks what an agent does right now; nothing for a past version."""
     is_past = context.version != context.record.version
-    return "" if is_past else f"/api/sessions/{quote(context.session.id)}/turns/{quote(turn_id)}/activity"
+    return (
+        ""
+        if is_past or context.imported
+        else f"/api/sessions/{quote(context.session.id)}/turns/{quote(turn_id)}/activity"
+    )
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """What programs write for programs, shown to people: the report of a validation command by command, JSON in lines."""
 
 import re
+from collections import Counter
 from typing import Any, Final
 
 import orjson
@@ -71,11 +72,22 @@ def report(content: str) -> dict[str, Any] | None:
     return {
         "passed": parsed.passed,
         "summary": cut(parsed.summary, SENTENCE),
-        "runs": [_run(run, share) for run in runs],
-        "services": [_service(service, share) for service in services],
+        "runs": _numbered([_run(run, share) for run in runs], "stage", "command"),
+        "services": _numbered([_service(service, share) for service in services], "name"),
         "more": len(parsed.runs) - len(runs),
         "cut": any(len(words) > share for words in outputs),
     }
+
+
+def _numbered(shown: list[dict[str, Any]], *names: str) -> list[dict[str, Any]]:
+    """With `nth` and `times` where the same was run several times, such as to find out whether it always fails."""
+    keys = [tuple(each[name] for name in names) for each in shown]
+    counts = Counter(keys)
+    seen: Counter[tuple[Any, ...]] = Counter()
+    for each, key in zip(shown, keys, strict=True):
+        seen[key] += 1
+        each |= {"nth": seen[key], "times": counts[key]}
+    return shown
 
 
 def printed(content: str) -> str:

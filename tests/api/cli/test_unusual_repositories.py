@@ -338,6 +338,9 @@ def test_the_advice_in_a_bare_repository_works_there(tmp_path: Path) -> None:
     for name, verb in (("shop.git", "land"), ("shop", "merge")):
         result = {"branch": "hansard/delivery-1", "repository": str(tmp_path / name)}
         assert to_use(result) == ("To merge the result:", verb)
+        for state, use in (("none", "pr"), ("open", "pr"), ("closed", verb), ("merged", None)):
+            advice = to_use({**result, "pullRequest": {"state": state, "rest": None}})
+            assert (advice[1] if advice else None) == use, state
 
 
 def test_land_works_in_a_bare_repository(
