@@ -104,12 +104,6 @@ def not_run_here(turns: tuple[TurnView, ...], imported: Collection[str]) -> tupl
     )
 
 
-def is_imported(turns: Sequence[TurnView]) -> bool:
-    """True where all work that a session waits for came unfinished with another log: nothing here does it."""
-    work = [turn for turn in turns if turn.work != "wait"]
-    return bool(work) and all(turn.waiting_for == IMPORTED for turn in work)
-
-
 class MachineSource(Protocol):
     """Where it is known which workspaces only an absent machine has, and which turns came with another log."""
 

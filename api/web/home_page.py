@@ -12,7 +12,7 @@ from starlette.responses import Response
 from api.actions.fixes import fix_task
 from api.http.problems import of_field
 from api.http.requests import only, system
-from api.node.session_answers import is_imported, marked_list
+from api.node.session_answers import marked_list
 from api.routes.spans import span
 from api.web.home_rows import RUNNING, is_held, listed_rows
 from api.web.home_waits import waiting_row
@@ -37,6 +37,7 @@ from projections.record.status import phrase
 from projections.sessions import inbox, overview
 from projections.sessions.overview import NEEDS
 from projections.views.inbox import WaitingItem
+from projections.views.session import is_imported
 from projections.views.sessions import SessionItem
 
 LOOKED = ("kind", "status", "q", "label", "owner", "repository", "from", "to", "cursor")

@@ -6,13 +6,12 @@ Every text is cut here, so that the size of a page is bounded whatever agents wr
 
 from typing import Any, Final
 
-from api.node.session_answers import is_imported
 from domain.values.budget import dollars
 from projections.engine.ports import Database
 from projections.sessions import overview
 from projections.views.base import ApprovalView
 from projections.views.inbox import WaitingItem
-from projections.views.session import IMPORTED
+from projections.views.session import IMPORTED, is_imported
 from projections.views.sessions import SessionItem
 
 REASON = 200

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from api.http.problems import of_field
 from api.http.requests import caught_up, only, system
-from api.node.session_answers import is_imported, not_run_here
+from api.node.session_answers import not_run_here
 from api.routes.reports import LONGEST_LABEL, make
 from api.routes.spans import span
 from api.system import System
@@ -31,7 +31,7 @@ from projections.reports.costs import CostRow
 from projections.reports.waits import WaitTotals
 from projections.sessions import overview
 from projections.sessions.overview import Beginning, Standing
-from projections.views.session import IMPORTED
+from projections.views.session import IMPORTED, is_imported
 
 ROWS, CELL = 200, 120
 """Limits of rows in the table, and characters in a cell; the CSV has everything."""

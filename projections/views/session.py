@@ -1,5 +1,6 @@
 """What a session says of itself, kind by kind (contract §2, Views)."""
 
+from collections.abc import Sequence
 from typing import Any, Final, Literal
 
 from pydantic import Field
@@ -57,6 +58,12 @@ class TurnView(View):
     elsewhere: bool | None = Field(
         default=None, exclude_if=absent, description="true if this service does not have the turn's agent"
     )
+
+
+def is_imported(turns: Sequence[TurnView]) -> bool:
+    """True where all work that a session waits for came unfinished with another log: nothing here does it."""
+    work = [turn for turn in turns if turn.work != "wait"]
+    return bool(work) and all(turn.waiting_for == IMPORTED for turn in work)
 
 
 class Listed(View):

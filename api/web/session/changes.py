@@ -11,8 +11,8 @@ from api.web.plain_text import cut
 from api.web.session.comments import put_under_lines, threads_of
 from api.web.session.context import SENTENCE, PanelContext, event_of, whole
 from api.web.session.diffing import Changed, Row, rows_of
-from api.web.session.failure import commands_of
 from api.web.session.patches import FilePatch, counts, files_of, net
+from api.web.session.result_commands import commands_of
 from api.web.session.turns import TurnCard, patch_of, turns_of
 from domain.delivery.events import ValidationFailed
 from domain.delivery.state import Delivery

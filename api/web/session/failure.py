@@ -4,6 +4,7 @@ from typing import Any, Final, NamedTuple
 
 from api.web.plain_text import cut
 from api.web.session.context import SENTENCE, PanelContext, event_of
+from api.web.session.result_commands import commands_of
 from api.web.session.turns import report_of, turns_of
 from domain.delivery.events import PhaseFailed, ValidationFailed
 from domain.delivery.state import Delivery
@@ -75,20 +76,6 @@ def next_steps(context: PanelContext) -> dict[str, Any]:
 
 _DONE: Final = frozenset({"success", "done", "checkpoint", "partial"})
 """Statuses with a result that can be taken."""
-PULLING: Final = ("none", "open")
-"""States of a pull request that was asked for and is not over."""
-
-
-def commands_of(context: PanelContext) -> list[tuple[str, str]]:
-    """The commands that take the result, by what they do; none without changed files, or once it is merged. What has a
-    pull request, or will have one, is merged by it."""
-    result, name = context.it.get("result") or {}, context.session.id
-    pull = result.get("pullRequest")
-    if not result.get("files") or (pull and pull["state"] == "merged"):
-        return []
-    merge = [] if pull and pull["state"] in PULLING else [("merge", f"hansard merge {name} --squash")]
-    branch = [*merge, ("pr", f"hansard pr {name}")] if result["branch"] else []
-    return [("apply", f"hansard apply {name}"), *branch]
 
 
 def _failed(event: DomainEvent) -> tuple[str, str]:

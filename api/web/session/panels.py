@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from adapters.workspace.comment_lines import whereabouts_of
 from api.node.commits import folders_of
-from api.node.session_answers import is_imported, marked
+from api.node.session_answers import marked
 from api.system import System
 from api.web.renderer import KEY, fragment
 from api.web.session import (
@@ -38,6 +38,7 @@ from domain.values.words import Language, Words
 from projections.record.records import Record
 from projections.record.session import view
 from projections.record.trail import Trail
+from projections.views.session import is_imported
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from api.http.problems import of_field
 from api.http.requests import answer_headers, number, only
-from api.node.session_answers import is_imported, not_run_here
+from api.node.session_answers import not_run_here
 from api.system import System
 from api.web.model import ICONS, badge, clock, icon_of
 from api.web.renderer import KEY, explicit, fragment, language_of, may_send, needs, page, render
@@ -37,7 +37,7 @@ from domain.values.words import Words
 from projections.record import timeline
 from projections.record.session import title_of, view
 from projections.sessions import overview
-from projections.views.session import IMPORTED
+from projections.views.session import IMPORTED, is_imported
 
 JSON: Final = "application/json"
 FOR_EVER: Final = "private, max-age=31536000, immutable"

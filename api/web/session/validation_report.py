@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import orjson
@@ -72,22 +73,20 @@ def report(content: str) -> dict[str, Any] | None:
     return {
         "passed": parsed.passed,
         "summary": cut(parsed.summary, SENTENCE),
-        "runs": _numbered([_run(run, share) for run in runs], "stage", "command"),
-        "services": _numbered([_service(service, share) for service in services], "name"),
+        "runs": [_run(run, share) | nth for run, nth in zip(runs, _numbered(runs), strict=True)],
+        "services": [_service(each, share) | nth for each, nth in zip(services, _numbered(services), strict=True)],
         "more": len(parsed.runs) - len(runs),
         "cut": any(len(words) > share for words in outputs),
     }
 
 
-def _numbered(shown: list[dict[str, Any]], *names: str) -> list[dict[str, Any]]:
-    """With `nth` and `times` where the same was run several times, such as to find out whether it always fails."""
-    keys = [tuple(each[name] for name in names) for each in shown]
-    counts = Counter(keys)
-    seen: Counter[tuple[Any, ...]] = Counter()
-    for each, key in zip(shown, keys, strict=True):
+def _numbered(ran: Sequence[_Run | _Service]) -> Iterator[dict[str, int]]:
+    """Which run it is of how many, where the same was run several times."""
+    keys = [(each.stage if isinstance(each, _Run) else each.name, each.command) for each in ran]
+    counts, seen = Counter(keys), Counter[tuple[str, str]]()
+    for key in keys:
         seen[key] += 1
-        each |= {"nth": seen[key], "times": counts[key]}
-    return shown
+        yield {"nth": seen[key], "times": counts[key]}
 
 
 def printed(content: str) -> str:
