@@ -173,6 +173,13 @@ class Team(_TeamSettings):
         """True if a program of some agent may reach a list of hosts alone."""
         return any(not isinstance(settings.network, str) for settings in self._programs())
 
+    def listed_hosts(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Each agent whose program may reach a list of hosts alone, and that list."""
+        for member in self.agents:
+            settings = member.settings.program if isinstance(member.settings, AcpSettings) else member.settings
+            if isinstance(settings, CommandSettings) and not isinstance(settings.network, str):
+                yield member.name, settings.hosts()
+
     def _programs(self) -> Iterator[CommandSettings | AcpSettings]:
         """The settings of the members that are programs on this machine."""
         for member in self.agents:

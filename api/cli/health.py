@@ -258,13 +258,8 @@ def programs(team: "Team") -> Iterator[Finding]:
 
 def networks(team: "Team", sandbox: "Sandbox") -> Iterator[Finding]:
     """For each agent with a list of hosts, what it may reach, and whether that is enforced."""
-    from adapters.agents.acp.settings import AcpSettings
-    from adapters.agents.command.settings import CommandSettings
-
-    for member in team.agents:
-        settings = member.settings.program if isinstance(member.settings, AcpSettings) else member.settings
-        if isinstance(settings, CommandSettings) and not isinstance(settings.network, str):
-            yield _network(member.name, settings.hosts(), sandbox)
+    for name, hosts in team.listed_hosts():
+        yield _network(name, hosts, sandbox)
 
 
 def project_networks(project: "Project", sandbox: "Sandbox") -> Iterator[Finding]:

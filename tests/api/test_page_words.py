@@ -6,7 +6,8 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
-from api.web.plain_text import newest_of, rendered, shown
+from api.web.plain_text import newest_of, shown
+from api.web.session.context import rendered
 from tests.api.seen import BROWSER, finished, harmless, page, review
 from tests.api.server import delivery, ended, events, start
 from tests.kit.sweeps import sampled

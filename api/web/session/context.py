@@ -11,7 +11,7 @@ from adapters.store.errors import Broken
 from adapters.store.port import Texts
 from adapters.store.texts import whole as whole_text
 from api.web.model import clock
-from api.web.plain_text import cut, rendered
+from api.web.plain_text import LONGEST_MARKDOWN, cut, shown
 from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
 from domain.orchestration.state import Orchestration
@@ -182,6 +182,14 @@ def badge_of(session: Session, it: dict[str, Any] | None = None) -> str:
 
 
 ICONS: Final = {"converged": "✓", "stalled": "✕", "continue": "→"}
+
+
+@lru_cache(maxsize=64)
+def rendered(markdown: str) -> str:
+    """HTML that is safe to put on the page. Its parser is loaded with the first page that shows such a text."""
+    from api.web.markdown_html import html_of
+
+    return html_of(shown(markdown[:LONGEST_MARKDOWN]))
 
 
 @lru_cache(maxsize=512)

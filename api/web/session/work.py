@@ -3,8 +3,8 @@
 import re
 from typing import Any, Final
 
-from api.web.plain_text import cut, newest_of, rendered, with_blocks
-from api.web.session.context import LONG, SENTENCE, PanelContext, tame
+from api.web.plain_text import cut, newest_of, with_blocks
+from api.web.session.context import LONG, SENTENCE, PanelContext, rendered, tame
 from projections.record import worklog as log
 from projections.record.trail import ReviewMark
 
