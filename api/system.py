@@ -13,17 +13,18 @@ from adapters.agents.scripted import forget_scenarios
 from adapters.agents.team import Team, load
 from adapters.cached_texts import Forget, Forgetting
 from adapters.fence.choice import Sandbox, choose
-from adapters.files import private_folder
 from adapters.store.errors import StoreError
 from adapters.store.location import open_store
 from adapters.store.port import Store
 from adapters.store.postgres.address import is_shared
 from adapters.store.spelling import spelled_out
+from adapters.store.sqlite.soundness import LogUse
 from adapters.store.sqlite.views import open_views
 from adapters.store.texts import forget_rounds
 from adapters.turns.live import Live
 from adapters.writer.writer import Nearest, Writer, no_snapshot
 from api.node.hub import Hub
+from api.node.log_use import log_use
 from api.node.presence import ThisNode, server_name
 from api.node.provenance import Provenance
 from api.node.recent import Recent
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from adapters.pull_requests.record import Around
-    from adapters.store.sqlite.soundness import LogUse
     from adapters.turns.external.turns import ExternalTurns
     from adapters.turns.lease.worker import Worker
     from adapters.turns.result.shared_workspaces import Sharing
@@ -71,7 +71,7 @@ class Ground(NamedTuple):
     team: Team
     sandbox: Sandbox
     store: Store
-    use: "LogUse | None"
+    use: LogUse | None
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
@@ -94,16 +94,6 @@ class Ground(NamedTuple):
         self.store.close()
         if self.use is not None:
             self.use.end()
-
-
-def log_use(settings: Settings) -> "LogUse | None":
-    """That this process uses the log, if that is a file. Raises Broken for a malformed one."""
-    private_folder(settings.node_dir)
-    if settings.log_file is None:
-        return None
-    from adapters.store.sqlite.soundness import LogUse
-
-    return LogUse(settings.log_file, settings.node_dir)
 
 
 MEMOS: Final[tuple[Forget, ...]] = (forget_prompted, forget_read, forget_lines, forget_scenarios)

@@ -1,34 +1,25 @@
 """`hansard attest`: a signed statement of where a result comes from."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
-from cyclopts import Parameter
-
+from adapters.proof import checkpoints, envelope
+from adapters.store.port import Log
+from adapters.store.texts import whole
 from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.log import Anyway, Database, find_stream, open_log, settings_of
+from api.cli.log import find_stream, open_log, settings_of
 from api.cli.terminal import put, put_json
+from domain.kinds import fold
+from domain.session.record import kind_of
+from projections.record.provenance import authors, statement
+from projections.record.session import view
+from projections.views.session import DeliveryView, OrchestrationView
 
-if TYPE_CHECKING:
-    from adapters.store.port import Log
 
-
-def attest(
-    session: Annotated[str | None, Parameter(help="The session: an id, a unique prefix, or `latest`.")] = None,
-    /,
-    *,
-    public_key: Annotated[bool, Parameter(help="Print the public key instead, as openssl reads it.")] = False,
-    json: Anyway = False,
-    database: Database = None,
-) -> int:
-    """Print a signed in-toto statement of a session's result: a DSSE envelope, Ed25519.
-
-    It says which turns made the result, what they were asked, what was validated and who approved it.
-    """
-    from adapters.proof import checkpoints, envelope
-
+def attest(session: str | None, /, *, public_key: bool, json: bool, database: str | None) -> int:
+    """Print a signed in-toto statement of a session's result: a DSSE envelope, Ed25519."""
     settings = settings_of(database)
     try:
         with open_log(settings) as store:
@@ -46,15 +37,8 @@ def attest(
     return exits.OK
 
 
-def _statement(store: "Log", name: str) -> dict[str, Any]:
+def _statement(store: Log, name: str) -> dict[str, Any]:
     """Raises Failed where there is nothing to attest."""
-    from adapters.store.texts import whole
-    from domain.kinds import fold
-    from domain.session.record import kind_of
-    from projections.record.provenance import authors, statement
-    from projections.record.session import view
-    from projections.views.session import DeliveryView, OrchestrationView
-
     history = store.history(name)
     session = fold(kind_of(name), ((recorded.event, recorded.metadata) for recorded in history))
     shown = view(session) if session is not None else None

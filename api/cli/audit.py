@@ -3,64 +3,44 @@
 import base64
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Any, Final
 
-from cyclopts import Parameter
-
+from adapters.proof import checkpoints
+from adapters.proof.checkpoints import holds
+from adapters.proof.inclusion_check import check_proof
+from adapters.proof.verdict import LogFault, Verification
+from adapters.proof.verify import verify as verify_log
+from adapters.store.errors import StoreError
+from adapters.store.sqlite.failures import is_damaged
+from adapters.store.sqlite.views import is_unavailable
 from api.cli import exits
 from api.cli.checkpoint_file import opened_checkpoint, public_key_of, read_words
 from api.cli.client import require_log
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.log import Database, open_log, settings_of
+from api.cli.log import open_log, settings_of
 from api.cli.terminal import counted, put, put_json, say, visible
+from api.cli.view_rebuild import difference, rewritten
+from domain.values.json import Malformed, decode
 from domain.values.sentences import sentence_of
-
-if TYPE_CHECKING:
-    from adapters.proof.verdict import Verification
-
-AsJson = Annotated[bool, Parameter(help="JSON to stdout.")]
 
 
 def verify(
-    file: Annotated[Path | None, Parameter(help="A file that `share` wrote. Default: the log.")] = None,
+    file: Path | None,
     /,
     *,
-    checkpoint: Path | None = None,
-    public_key: str | None = None,
-    proof: Path | None = None,
-    redacted: Annotated[list[str], Parameter(negative="")] | None = None,
-    json: AsJson = False,
-    database: Database = None,
+    checkpoint: Path | None,
+    public_key: str | None,
+    proof: Path | None,
+    redacted: list[str] | None,
+    json: bool,
+    database: str | None,
 ) -> int:
-    """Verify that the log is complete and unchanged: file, hash chains, versions, rules, views. Exit code 8 if not.
-
-    If the views cannot be read, verify warns and checks the log anyway. With a FILE that `share` wrote, it checks the
-    record in it and renders the page again: any changed byte is named. This needs no log.
-
-    Parameters
-    ----------
-    checkpoint
-        An earlier signed checkpoint: everything it covers must still be in the log.
-    public_key
-        The key that signed it, from `hansard checkpoint --public-key`; default: this log's key.
-    proof
-        A proof of one event from `hansard prove`; checking it needs only the public key, not the log.
-    redacted
-        With --checkpoint: the digest of a text that you know to be redacted since. Repeat it for more.
-    """
-    from adapters.proof.checkpoints import holds
-    from adapters.proof.verdict import LogFault, Verification
-    from adapters.proof.verify import verify as verify_log
-    from adapters.store.errors import StoreError
-    from adapters.store.sqlite.failures import is_damaged
-    from adapters.store.sqlite.views import is_unavailable
-    from api.cli.view_rebuild import difference, rewritten
-
+    """Verify that the log is complete and unchanged: file, hash chains, versions, rules, views. Exit code 8 if not."""
     if proof is not None:
         return _check_proof(proof, public_key)
     if file is not None:
-        from api.cli.share import check_shared
+        from api.cli.share import check_shared  # the page that it renders takes as long to load as all else
 
         return check_shared(file, public_key)
     settings = settings_of(database)
@@ -96,7 +76,7 @@ REWRITTEN: Final = frozenset({"fault_event_changed", "fault_event_rewritten"})
 """Faults that are changes of what was recorded: the views may still show what it was."""
 
 
-def _tell(verdict: "Verification", name: str, *, json: bool) -> int:
+def _tell(verdict: Verification, name: str, *, json: bool) -> int:
     faults = [{"position": fault.position, "problem": fault.problem} for fault in verdict.faults]
     if json:
         figures = {"events": verdict.events, "sessions": verdict.sessions, "head": verdict.head, "root": verdict.root}
@@ -150,10 +130,6 @@ def fault_words(position: int | None, problem: str) -> str:
 
 
 def _check_proof(path: Path, key: str | None) -> int:
-    from adapters.proof import checkpoints
-    from adapters.proof.inclusion_check import check_proof
-    from domain.values.json import Malformed, decode
-
     if key is None:
         raise Failed(sentence("Give --public-key to check a proof."), code=exits.USAGE)
     proof, public = read_words(path), public_key_of(key)
@@ -165,16 +141,8 @@ def _check_proof(path: Path, key: str | None) -> int:
     return exits.OK
 
 
-def checkpoint(*, public_key: bool = False, json: AsJson = False, database: Database = None) -> int:
-    """Print a signed checkpoint of the log. Keep it elsewhere: it lets `verify` detect a truncated log.
-
-    Parameters
-    ----------
-    public_key
-        Print the public key instead.
-    """
-    from adapters.proof import checkpoints
-
+def checkpoint(*, public_key: bool, json: bool, database: str | None) -> int:
+    """Print a signed checkpoint of the log. Keep it elsewhere: it lets `verify` detect a truncated log."""
     settings = settings_of(database)
     require_log(settings)
     try:

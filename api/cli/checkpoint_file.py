@@ -1,26 +1,22 @@
 """Reads what proofs consist of: files, signed checkpoints and public keys."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from adapters.proof import checkpoints
+from adapters.proof.checkpoints import SignedHead
 from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.labels import sentence
+from api.node.settings import Settings
 from domain.values.sentences import sentence_of
 
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-    from adapters.proof.checkpoints import SignedHead
-    from api.node.settings import Settings
-
-
-def opened_checkpoint(path: Path, key: str | None, settings: "Settings") -> "SignedHead":
+def opened_checkpoint(path: Path, key: str | None, settings: Settings) -> SignedHead:
     """The content of the checkpoint. Raises Failed for a file that is none, or one that this key did not sign:
     neither says anything about the log.
     """
-    from adapters.proof import checkpoints
-
     note, public = read_words(path), public_key_of(key or _own_public_key(settings))
     try:
         return checkpoints.opened(note, public)
@@ -29,18 +25,14 @@ def opened_checkpoint(path: Path, key: str | None, settings: "Settings") -> "Sig
         raise Failed(f"{path}: {exits.words_of(error)}", code=exits.USAGE if is_none else exits.NOT_VERIFIED) from None
 
 
-def public_key_of(text: str) -> "Ed25519PublicKey":
-    from adapters.proof import checkpoints
-
+def public_key_of(text: str) -> Ed25519PublicKey:
     try:
         return checkpoints.public_key(text)
     except checkpoints.NotProved as error:
         raise Failed(exits.words_of(error), code=exits.USAGE) from None
 
 
-def _own_public_key(settings: "Settings") -> str:
-    from adapters.proof import checkpoints
-
+def _own_public_key(settings: Settings) -> str:
     try:
         return checkpoints.public_text(checkpoints.known_key(settings.signing_key))
     except checkpoints.NotProved as error:

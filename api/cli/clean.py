@@ -3,47 +3,30 @@
 import time
 from collections.abc import Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Final
 
-from cyclopts import Parameter
-from cyclopts.validators import Number
-
+from adapters.store.location import open_store
+from adapters.store.port import Log
+from adapters.store.postgres.address import is_shared
+from adapters.turns.folder import ENDED
+from adapters.turns.result.shared_workspaces import Sharing
+from adapters.workspace import Workspaces
 from api.cli import exits
 from api.cli.labels import sentence
-from api.cli.log import Database, open_log, settings_of
+from api.cli.log import open_log, settings_of
 from api.cli.terminal import counted, put, put_json, say
-
-if TYPE_CHECKING:
-    from adapters.store.port import Log
-    from adapters.workspace import Workspaces
-    from api.node.settings import Settings
-
+from api.node.settings import Settings
+from domain.kinds import KINDS, fold
+from domain.session.record import kind_of
+from domain.values.base import HansardError
 
 _DAY_MS: Final = 86_400_000
 
 _DELETED: Final = "Deleted the working folders of {sessions}, {size}."
 
 
-def clean(
-    *,
-    days: Annotated[
-        float,
-        Parameter(validator=Number(gte=0), help="Only sessions idle for at least this many days [default: 30]."),
-    ] = 30,
-    dry_run: Annotated[bool, Parameter(help="Show what would be deleted without deleting it.")] = False,
-    json: Annotated[bool, Parameter(help="Print what was deleted as JSON.")] = False,
-    database: Database = None,
-) -> int:
-    """Delete the working folders of idle sessions. The record stays.
-
-    Replay, patches, branches and artifacts need no folder; forking, extending and continuing recreate it from the
-    record. Only ignored files (.gitignore) are lost: installed dependencies, build output.
-
-    With PostgreSQL, this also removes the commits of ended sessions from the database, if this machine has their
-    workspace. This machine keeps them, and later forks of these sessions start here.
-    """
-    from adapters.workspace import Workspaces
-
+def clean(*, days: float, dry_run: bool, json: bool, database: str | None) -> int:
+    """Delete the working folders of idle sessions. The record stays."""
     settings = settings_of(database)
     workspaces = Workspaces(settings.node_dir / "workspaces")
     before = time.time() * 1000 - days * _DAY_MS
@@ -72,13 +55,8 @@ def clean(
     return exits.OK
 
 
-def _withdraw(settings: "Settings", workspaces: "Workspaces", idle: Mapping[str, str]) -> int:
+def _withdraw(settings: Settings, workspaces: Workspaces, idle: Mapping[str, str]) -> int:
     """Remove the commits of those sessions that have ended from the database; the number of bytes. `idle`: statuses."""
-    from adapters.store.location import open_store
-    from adapters.store.postgres.address import is_shared
-    from adapters.turns.folder import ENDED
-    from adapters.turns.result.shared_workspaces import Sharing
-
     if not is_shared(settings.database):
         return 0
     with closing(open_store(settings.database)) as store:
@@ -88,12 +66,8 @@ def _withdraw(settings: "Settings", workspaces: "Workspaces", idle: Mapping[str,
         return sum(sharing.withdraw(name) for name, status in idle.items() if status in ENDED) + sharing.tidy()
 
 
-def _idle(store: "Log", name: str, before: float) -> str | None:
+def _idle(store: Log, name: str, before: float) -> str | None:
     """Its status, if it and the discussions about its work are idle. Folders that are not ours are left alone."""
-    from domain.kinds import KINDS, fold
-    from domain.session.record import kind_of
-    from domain.values.base import HansardError
-
     if kind_of(name) not in KINDS:
         return None
     try:

@@ -11,24 +11,26 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Final
 
-from cyclopts import Parameter
 from rich.cells import cell_len, set_cell_size
 
+from adapters.files import open_to_others
+from adapters.processes.environment import clean_environment
+from adapters.processes.program import run
+from adapters.proof.glance import NEWEST, glance
+from adapters.store.location import check_driver, reading
 from api.cli import exits
 from api.cli.exits import in_words, words_of
 from api.cli.forge_health import check_forge
 from api.cli.health import Finding, check_team, histories, refused
 from api.cli.labels import recorded, sentence
-from api.cli.options import TEAM, Where
+from api.cli.options import Where
+from api.cli.project import try_agents
 from api.cli.service_health import check_services
 from api.cli.terminal import paint, put, put_json, visible
+from api.node.settings import Settings
 from domain.values.base import HansardError
-
-if TYPE_CHECKING:
-    from api.node.settings import Settings
-
 
 _STYLES: Final = {"ok": "green", "warn": "yellow", "fail": "red"}
 _LEAST_GIT: Final = (2, 38)
@@ -40,31 +42,10 @@ _WRITTEN: Final = 1_767_225_600
 """2026-01-01: an earlier clock is wrong."""
 
 
-def doctor(
-    *,
-    database: str | None = None,
-    team: Annotated[Path | None, Parameter(help=TEAM)] = None,
-    all_: Annotated[bool, Parameter(name="--all")] = False,
-    try_: Annotated[bool, Parameter(name="--try")] = False,
-    json: Annotated[bool, Parameter(help="Print the results as JSON.")] = False,
-) -> int:
-    """Check Python, SQLite, the log's location, git, the team and its programs, disk and clock. Changes nothing.
-
-    Exit code 1 if something that Hansard needs is missing.
-
-    Parameters
-    ----------
-    database
-        The log: a file, or a postgresql:// URL. HANSARD_DATABASE; default: a file in your data directory.
-    all_
-        Also load every session and check it against today's rules.
-    try_
-        Ask each agent one tiny question instead: does it answer, what does it cost, can it resume?
-    """
+def doctor(*, database: str | None, team: Path | None, all_: bool, try_: bool, json: bool) -> int:
+    """Check Python, SQLite, the log's location, git, the team and its programs, disk and clock. Changes nothing."""
     settings = Where(database=database).settings(team=team)
     if try_:
-        from api.cli.project import try_agents
-
         return try_agents(settings, json=json)
     findings = list(_examine(settings))
     if all_:
@@ -86,7 +67,7 @@ def _print(findings: list[Finding]) -> None:
             put(f"{' ' * (width + 8)}{visible(finding.advice)}")
 
 
-def _examine(settings: "Settings") -> Iterator[Finding]:
+def _examine(settings: Settings) -> Iterator[Finding]:
     path = settings.log_file
     ours = path or settings.node_dir / "views"
     of_a_file: tuple[Callable[[], Finding], ...] = (lambda: place(ours), lambda: durability(ours))
@@ -110,8 +91,6 @@ def _examine(settings: "Settings") -> Iterator[Finding]:
 
 def has_log(url: str) -> bool:
     """True if the database answers and has a log."""
-    from adapters.store.location import reading
-
     try:
         with reading(url):
             return True
@@ -122,8 +101,6 @@ def has_log(url: str) -> bool:
 def database(url: str) -> Finding:
     """Tells whether the database answers, may hold the log, takes and gives back a row, passes on notifications, and
     asks for a password."""
-    from adapters.store.location import check_driver
-
     name = "database"
     try:
         check_driver()
@@ -177,8 +154,6 @@ def sqlite(version: tuple[int, int, int] | None = None, *, holds_the_log: bool =
 
 def place(path: Path) -> Finding:
     """Tells whether the log is, or could be made, there and be written."""
-    from adapters.files import open_to_others
-
     name = "log"
     if path.exists():
         if not path.is_file():
@@ -238,8 +213,6 @@ def _mode_of(path: Path) -> str:
 
 def record(log: str, views: Path) -> Finding:
     """Tells whether the newest events can be read, and what is known of the others; `--all` reads every one."""
-    from adapters.proof.glance import NEWEST, glance
-
     faults = glance(log, views)
     if faults:
         more = sentence(" and {n} more", n=len(faults) - 1) if faults[1:] else ""
@@ -261,9 +234,6 @@ def git() -> Finding:
 
 
 async def _git_version() -> str:
-    from adapters.processes.environment import clean_environment
-    from adapters.processes.program import run
-
     answer = await run(["git", "--version"], cwd=Path.cwd(), env=clean_environment(), wall_seconds=10)
     return answer.stdout or answer.detail or answer.stderr
 

@@ -1,24 +1,21 @@
 """What `hansard doctor` says about the settings of the forge. Asks nobody: it reads the file and the environment."""
 
 import os
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from adapters.forge.settings import BadForge, read_settings
 from api.cli.exits import words_of
 from api.cli.health import Finding
 from api.cli.labels import sentence
-
-if TYPE_CHECKING:
-    from api.node.settings import Settings
+from api.node.owner import forge_file
+from api.node.settings import Settings
 
 _NAME: Final = "forge"
 _WRITABLE: Final = 0o022
 
 
-def check_forge(settings: "Settings") -> Finding:
+def check_forge(settings: Settings) -> Finding:
     """Tells where the settings of the forge are, and what keeps their token from being used."""
-    from adapters.forge.settings import BadForge, read_settings
-    from api.node.owner import forge_file
-
     file = forge_file(settings)
     if not file.exists():
         return Finding("ok", _NAME, sentence("no settings ({path})", path=file))

@@ -7,22 +7,30 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
+from adapters.agents.acp.settings import AcpSettings
+from adapters.agents.command.settings import CommandSettings
+from adapters.agents.necessities import necessity
+from adapters.agents.team import Team, load
+from adapters.fence.choice import Sandbox, available, fenced_by, gaps_of
+from adapters.fence.folders import inside
+from adapters.project import Project
+from adapters.store.location import reading
+from adapters.store.mapper import decode
+from adapters.store.port import Log
+from adapters.store.texts import whole
+from api.actions.projects import read_project, unfit_team, untrusted_team
 from api.cli.exits import in_words, words_of
 from api.cli.labels import HOW_TO_ALLOW, gap, refused_host, sentence
 from api.cli.terminal import counted
+from api.node.checkouts import checkout_of
+from api.node.settings import Settings
+from domain.kinds import KINDS, fold
+from domain.replay import Difference, first_difference
+from domain.session.record import Recorded, kind_of
 from domain.values.base import HansardError, Invalid
 from domain.values.sentences import Sentence
-
-if TYPE_CHECKING:
-    from adapters.agents.team import Team
-    from adapters.fence.choice import Sandbox
-    from adapters.project import Project
-    from adapters.store.port import Log
-    from api.node.settings import Settings
-    from domain.replay import Difference
-    from domain.session.record import Recorded
 
 Mark = Literal["ok", "warn", "fail"]
 _LOOKED_AT: Final = 500
@@ -34,7 +42,6 @@ _NAMED: Final = 5
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that was checked: its state, and what to do about it."""
-
     mark: Mark
     name: str
     found: str  # the name on the wire (`--json`)
@@ -46,10 +53,8 @@ _STAYS: Final = "The record does not change."
 _DIFFER: Final = "The record does not change; `hansard replay {name} --assert` shows both sides."
 
 
-def histories(settings: "Settings") -> Iterator[Finding]:
+def histories(settings: Settings) -> Iterator[Finding]:
     """A finding for every stream that would not load or would differ, and one about them all. Writes nothing."""
-    from adapters.store.location import reading
-
     if settings.log_file is not None and not settings.log_file.exists():
         yield Finding("ok", "histories", sentence("no log yet"))
         return
@@ -62,7 +67,7 @@ def histories(settings: "Settings") -> Iterator[Finding]:
         )
 
 
-def _examined(store: "Log") -> Iterator[Finding]:
+def _examined(store: Log) -> Iterator[Finding]:
     names, troubled = store.rows.streams(), 0
     for name in names:
         finding = _trouble(store, name)
@@ -77,12 +82,8 @@ def _examined(store: "Log") -> Iterator[Finding]:
         )
 
 
-def _trouble(store: "Log", name: str) -> Finding | None:
-    from adapters.store.mapper import decode
-    from domain.kinds import fold
-    from domain.session.record import kind_of
-
-    history, session = list["Recorded"](), None
+def _trouble(store: Log, name: str) -> Finding | None:
+    history, session = list[Recorded](), None
     for row in store.rows.events([name]):
         try:
             recorded = decode(row.stored(), row.position)
@@ -95,12 +96,7 @@ def _trouble(store: "Log", name: str) -> Finding | None:
     return _difference(store, name, history)
 
 
-def _difference(store: "Log", name: str, history: "list[Recorded]") -> Finding | None:
-    from adapters.store.texts import whole
-    from domain.kinds import KINDS
-    from domain.replay import first_difference
-    from domain.session.record import kind_of
-
+def _difference(store: Log, name: str, history: list[Recorded]) -> Finding | None:
     advice = sentence(_DIFFER, name=name) if kind_of(name) in KINDS else sentence(_STAYS)
     try:
         difference = first_difference(history, partial(whole, store), lambda event_id: _event(store, event_id))
@@ -112,7 +108,7 @@ def _difference(store: "Log", name: str, history: "list[Recorded]") -> Finding |
     return Finding("fail", name, sentence(problem, version=difference.version, difference=_words(difference)), advice)
 
 
-def _event(store: "Log", event_id: str) -> "Recorded | None":
+def _event(store: Log, event_id: str) -> Recorded | None:
     stream, _, version = event_id.rpartition(":")
     if not version.isdecimal():
         return None
@@ -120,7 +116,7 @@ def _event(store: "Log", event_id: str) -> "Recorded | None":
     return stretch[0] if stretch else None
 
 
-def _words(difference: "Difference") -> str:
+def _words(difference: Difference) -> str:
     match difference.actual.partition(" ")[0]:
         case "refused:" | "not":
             return f"{difference.command} {difference.actual}".strip()
@@ -141,11 +137,8 @@ _POSTS: Final = {
 """The roles that sessions of a kind need. In reviews and debates the first agent of the team is the fallback."""
 
 
-def check_team(settings: "Settings") -> Iterator[Finding]:
+def check_team(settings: Settings) -> Iterator[Finding]:
     """The team file, for each agent that is a program, whether that program is there, and the repository's settings."""
-    from adapters.agents.team import load
-    from api.actions.projects import read_project, unfit_team, untrusted_team
-
     try:
         team = load(settings.team)
     except HansardError as error:
@@ -182,10 +175,8 @@ def _no_team(untrusted: Path | None, unfit: str | None, *, example: bool) -> Fin
     return Finding("warn", "team", sentence("no team file"), advice)
 
 
-def fence(sandbox: "Sandbox") -> Finding:
+def fence(sandbox: Sandbox) -> Finding:
     """The fence of the programs that turns run."""
-    from adapters.fence.choice import available, fenced_by, gaps_of
-
     try:
         gaps = gaps_of(sandbox)
     except HansardError as error:
@@ -203,9 +194,6 @@ def beside_the_log(log: Path) -> Iterator[Finding]:
     """The folders that the fence hides without need: it hides the whole folder of the log, so that no program finds a
     copy.
     """
-    from adapters.fence.folders import inside
-    from api.node.checkouts import checkout_of
-
     folder, checkout = log.absolute().parent.resolve(), checkout_of(Path.cwd())
     places = [Path(place) for place in os.environ.get("PATH", "").split(os.pathsep) if place.startswith("/")]
     places += [Path(sys.prefix), *([checkout] if checkout else [])]
@@ -229,7 +217,7 @@ def _to_a_whole_fence() -> str:
     )
 
 
-def posts(team: "Team") -> Iterator[Finding]:
+def posts(team: Team) -> Iterator[Finding]:
     """The roles that sessions of a kind need, that no agent has, and that have no fallback."""
     missing = {kind: [role for role in roles if team.agent_for(role) is None] for kind, roles in _POSTS.items()}
     lacking = "; ".join(sentence(kind, roles=", ".join(roles)) for kind, roles in missing.items() if roles)
@@ -238,10 +226,8 @@ def posts(team: "Team") -> Iterator[Finding]:
         yield Finding("warn", "roles", sentence("missing {roles}", roles=lacking), advice)
 
 
-def programs(team: "Team") -> Iterator[Finding]:
+def programs(team: Team) -> Iterator[Finding]:
     """Tells whether each agent's program, or the key of its model, is there."""
-    from adapters.agents.necessities import necessity
-
     for member in team.agents:
         needed = necessity(member)
         if needed is None:
@@ -256,13 +242,13 @@ def programs(team: "Team") -> Iterator[Finding]:
             yield Finding("ok", name, needed.place)
 
 
-def networks(team: "Team", sandbox: "Sandbox") -> Iterator[Finding]:
+def networks(team: Team, sandbox: Sandbox) -> Iterator[Finding]:
     """For each agent with a list of hosts, what it may reach, and whether that is enforced."""
     for name, hosts in team.listed_hosts():
         yield _network(name, hosts, sandbox)
 
 
-def project_networks(project: "Project", sandbox: "Sandbox") -> Iterator[Finding]:
+def project_networks(project: Project, sandbox: Sandbox) -> Iterator[Finding]:
     """The same for the commands of the repository's settings."""
     for name, network in (
         (sentence("set-up"), project.workspace.network),
@@ -272,9 +258,7 @@ def project_networks(project: "Project", sandbox: "Sandbox") -> Iterator[Finding
             yield _network(name, network, sandbox)
 
 
-def _network(name: str, hosts: Sequence[str], sandbox: "Sandbox") -> Finding:
-    from adapters.fence.choice import available
-
+def _network(name: str, hosts: Sequence[str], sandbox: Sandbox) -> Finding:
     if sandbox == "off" or available() != "bwrap":
         problem = sentence("{agent} has a list of hosts, which is not enforced here", agent=name)
         mark: Mark = "fail" if sandbox == "required" else "warn"  # its turns would be refused
@@ -283,10 +267,8 @@ def _network(name: str, hosts: Sequence[str], sandbox: "Sandbox") -> Finding:
     return Finding("ok", "network", sentence("{agent} may reach {hosts}", agent=name, hosts=reached))
 
 
-def refused(settings: "Settings") -> Iterator[Finding]:
+def refused(settings: Settings) -> Iterator[Finding]:
     """The hosts that programs of the newest sessions wanted to reach and may not."""
-    from adapters.store.location import reading
-
     if settings.log_file is not None and not settings.log_file.is_file():
         return
     try:
@@ -304,7 +286,7 @@ def refused(settings: "Settings") -> Iterator[Finding]:
         yield Finding("warn", "network", problem, sentence(HOW_TO_ALLOW))
 
 
-def externals(team: "Team", settings: "Settings") -> Iterator[Finding]:
+def externals(team: Team, settings: Settings) -> Iterator[Finding]:
     """For each agent who comes for its turns, how many wait for it."""
     for member in team.agents:
         if member.adapter != "external":
@@ -322,12 +304,10 @@ def externals(team: "Team", settings: "Settings") -> Iterator[Finding]:
             yield Finding("ok", name, load)
 
 
-def _turns_of(agent: str, settings: "Settings") -> dict[str, int]:
+def _turns_of(agent: str, settings: Settings) -> dict[str, int]:
     """The numbers of the agent's turns that wait and that run; none in a log that cannot be read, of which others
     tell.
     """
-    from adapters.store.location import reading
-
     if settings.log_file is not None and not settings.log_file.is_file():
         return {}
     try:

@@ -9,23 +9,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal, Protocol
+from typing import Final, Literal, Protocol
 
-from cyclopts import Parameter
-
+from adapters.store.keys import Vault
 from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.log import changing
-from api.cli.options import HERE, AsJson
+from api.cli.options import HERE
 from api.cli.terminal import put, put_json, say, visible
-from api.node.access import DEFAULT, KNOWN_AFTER, Key, key_of, keys_in, seconds_of, stored
+from api.node.access import KNOWN_AFTER, Key, key_of, keys_in, seconds_of, stored
 from api.node.owner import account, owner_file, owners_key, take_over
 from api.node.scopes import Scope
-
-if TYPE_CHECKING:
-    from adapters.store.keys import Vault
-    from api.node.settings import Settings
+from api.node.settings import Settings
 
 _LAST_SHOWN: Final = 253_402_300_799
 """The last second of the year 9999."""
@@ -33,27 +29,16 @@ _NAME: Final = re.compile(r"[^\W_](?:[\w.@-]{0,98}[\w])?")
 
 
 def key(
-    action: Annotated[Literal["new", "list", "revoke", "owner"], Parameter(help="`owner` prints the owner's key.")],
-    name: Annotated[str | None, Parameter(help="Who uses the key; events carry this name as their actor.")] = None,
+    action: Literal["new", "list", "revoke", "owner"],
+    name: str | None,
     /,
     *,
-    scope: Annotated[
-        Scope,
-        Parameter(
-            help="What it may do: read, operate (start, continue, cancel …), decide (decisions, budgets, trust), admin;"
-            " each includes those before it. turns: only the turns of an external agent."
-        ),
-    ] = DEFAULT,
-    expires: Annotated[str | None, Parameter(help="When it expires: 45s, 30m, 12h, 30d [default: never].")] = None,
-    file: Annotated[Path | None, Parameter(help="A key file instead of the log, for HANSARD_API_KEYS_FILE.")] = None,
-    json: AsJson = False,
+    scope: Scope,
+    expires: str | None,
+    file: Path | None,
+    json: bool,
 ) -> int:
-    """Create, list and revoke API keys. A new key is printed once; only its SHA-256 is stored.
-
-    Keys are kept in the log; every server on it knows a new or revoked key within a second.
-
-    hansard key new ada --scope decide --expires 30d
-    """
+    """Create, list and revoke API keys. A new key is printed once; only its SHA-256 is stored."""
     settings = HERE.settings()
     if (action, name) == ("owner", None):
         secret = _owners(settings)
@@ -77,7 +62,7 @@ def key(
     return exits.OK
 
 
-def _owners(settings: "Settings") -> str:
+def _owners(settings: Settings) -> str:
     """The owner's key. In a database only its first server's machine has it."""
     path = owner_file(settings)
     if settings.log_file is None:
@@ -105,7 +90,7 @@ class KeyBook(Protocol):
 
 
 @contextmanager
-def _book(settings: "Settings", file: Path | None) -> Iterator[KeyBook]:
+def _book(settings: Settings, file: Path | None) -> Iterator[KeyBook]:
     if file is None:
         with _vault(settings) as vault:
             if settings.log_file is not None:
@@ -119,7 +104,7 @@ def _book(settings: "Settings", file: Path | None) -> Iterator[KeyBook]:
 
 
 @contextmanager
-def _vault(settings: "Settings") -> Iterator["Vault"]:
+def _vault(settings: Settings) -> Iterator[Vault]:
     with changing(settings) as store:
         assert store.vault is not None, "every store on disk has keys"
         yield store.vault
@@ -202,7 +187,7 @@ class FileBook:
 class SharedBook:
     """The keys of a log, which every server on it knows."""
 
-    def __init__(self, vault: "Vault", settings: "Settings") -> None:
+    def __init__(self, vault: Vault, settings: Settings) -> None:
         self._vault, self._settings = vault, settings
 
     def keys(self) -> Iterator[Key]:

@@ -3,8 +3,14 @@
 import shutil
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from adapters.proof.verify import verify
+from adapters.store.keys import REVOKED, StoredKey
+from adapters.store.location import open_store, reading
+from adapters.store.migration import Migrated, Moving, NotEmpty
+from adapters.store.migration import migrate as move
+from adapters.store.sql.log import SqlRecorder
 from api.cli import exits
 from api.cli.audit import fault_words
 from api.cli.client import require_log
@@ -12,29 +18,15 @@ from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.log import settings_of
 from api.cli.terminal import counted, put, say, visible
-
-if TYPE_CHECKING:
-    from adapters.store.migration import Migrated
-    from api.node.settings import Settings
-
+from api.node.access import keys_in, stored
+from api.node.settings import Settings
 
 _KEYS: Final = (Path("signing.key"), Path("keys/owner.key"))
 """Of a machine's own files those that go with the log."""
 
 
 def migrate(source: str, target: str, /) -> int:
-    """Copy a log into an empty one in another place: from a file to PostgreSQL, or back.
-
-    Positions, hashes and receipts stay the same, so checkpoints and idempotency keys stay valid. Open turns are asked
-    again. Stop the servers and workers of SOURCE first. The copy is verified; views are built at the first start.
-
-    Parameters
-    ----------
-    source
-        The log to copy: a file, or a postgresql:// URL. It is not changed.
-    target
-        Where to: a new file, or the URL of an empty database.
-    """
+    """Copy a log into an empty one in another place: from a file to PostgreSQL, or back."""
     old, new = settings_of(source), settings_of(target)
     require_log(old)
     moved = _moved(old, new)
@@ -51,29 +43,22 @@ def migrate(source: str, target: str, /) -> int:
     return _verified(new)
 
 
-def _moved(old: "Settings", new: "Settings") -> "Migrated":
-    from adapters.store.location import open_store, reading
-    from adapters.store.migration import Moving, NotEmpty, migrate
-    from adapters.store.sql.log import SqlRecorder
-
+def _moved(old: Settings, new: Settings) -> Migrated:
     with reading(old.database) as log, closing(open_store(new.database)) as store:
         assert isinstance(store, SqlRecorder)
         try:
-            return migrate(log, store)
+            return move(log, store)
         except (NotEmpty, Moving) as error:
             raise Failed(exits.words_of(error), code=exits.REFUSED) from None
 
 
-def _keep_keys(old: "Settings", new: "Settings") -> None:
+def _keep_keys(old: Settings, new: Settings) -> None:
     """Checkpoints are signed, and people are known, as before."""
     for name in _KEYS:
         ours, theirs = old.node_dir / name, new.node_dir / name
         if ours.is_file() and not theirs.exists():
             theirs.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             shutil.copy2(ours, theirs)
-    from adapters.store.keys import REVOKED, StoredKey
-    from adapters.store.location import open_store, reading
-    from api.node.access import keys_in, stored
 
     with reading(old.database) as log, closing(open_store(new.database)) as store:
         assert store.vault is not None, "every store on disk has keys"
@@ -87,10 +72,7 @@ def _keep_keys(old: "Settings", new: "Settings") -> None:
                 store.vault.add(stored(key))
 
 
-def _verified(new: "Settings") -> int:
-    from adapters.proof.verify import verify
-    from adapters.store.location import reading
-
+def _verified(new: Settings) -> int:
     with reading(new.database) as log:
         verdict = verify(log)
     for fault in verdict.faults:

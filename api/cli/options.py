@@ -82,6 +82,11 @@ def _with_team(settings: "Settings") -> "Settings":
 HERE: Final = Where()
 
 AsJson = Annotated[bool, Parameter(help="Print the API's answer as JSON.")]
+AlwaysJson = Annotated[bool, Parameter(help="Has no effect: the output is always JSON.")]
+Database = Annotated[
+    str | None,
+    Parameter(group=WHERE, help="The log. HANSARD_DATABASE; default: a file in your data directory."),
+]
 Id = Annotated[str, Parameter(help="The session: an id, a unique prefix, or `latest`.")]
 At = Annotated[PositiveInt | None, Parameter(help="As it was after its N-th event.")]
 Key = Annotated[str | None, Parameter(help="Repeating a command with the same key has no further effect.")]

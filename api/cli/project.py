@@ -5,19 +5,26 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
-from cyclopts import Parameter
-from cyclopts.types import ExistingDirectory
-
+from adapters.agents.presets.catalogue import presets
+from adapters.agents.team import Member, load
+from adapters.agents.team_file import FoundProgram, agents, team_file
+from adapters.agents.trial import Trial, attempt
+from adapters.fence.choice import Sandbox
+from adapters.project import NAME
+from adapters.project.discovery import Discovery, discover, names_a_team, project_file
+from api.actions.projects import root_of
+from api.actions.trust import grant
 from api.cli import exits
 from api.cli.exits import Failed, in_words
 from api.cli.labels import sentence
-from api.cli.options import HERE, TEAM, Where
+from api.cli.options import Where
 from api.cli.terminal import counted, paint, put, put_json, say, visible
+from api.node.settings import Settings
 
 
-def _report_of(needs: "Discovery") -> list[str]:
+def _report_of(needs: Discovery) -> list[str]:
     """The findings of `init`, a line each."""
     lines = [sentence("set-up: {command}", command=command) for command in needs.setup]
     lines += [sentence("validation: {command}", command=command) for command in needs.commands]
@@ -32,19 +39,8 @@ def _report_of(needs: "Discovery") -> list[str]:
     return lines
 
 
-def init(
-    path: Annotated[ExistingDirectory, Parameter(help="The repository.")] = Path(), /, *, where: Where = HERE
-) -> int:
-    """Create `hansard.toml` and `team.toml` from what the repository and PATH contain. Never overwrites, never prompts.
-
-    The new files are trusted; a `team.toml` that was there is named, and `hansard trust` shows it first.
-    """
-    from adapters.agents.team_file import agents, team_file
-    from adapters.project import NAME
-    from adapters.project.discovery import discover, names_a_team, project_file
-    from api.actions.projects import root_of
-    from api.actions.trust import grant
-
+def init(path: Path, /, *, where: Where) -> int:
+    """Write `hansard.toml` and `team.toml`, as far as they are not there, from what the repository and PATH contain."""
     root = root_of(path.resolve())
     needs, programs = discover(root), agents(os.environ)
     team_path = root / "team.toml"
@@ -70,7 +66,7 @@ def init(
     return exits.OK
 
 
-def _say_left_out(programs: "Sequence[FoundProgram]") -> None:
+def _say_left_out(programs: Sequence[FoundProgram]) -> None:
     """Say which programs cannot log in, and are therefore commented out."""
     for program in programs:
         if program.lack:
@@ -102,24 +98,8 @@ def _write(path: Path, text: str) -> bool:
 # `hansard team`: the presets, what is installed, and the agents of this team. `doctor --try` asks each of them.
 
 
-if TYPE_CHECKING:
-    from adapters.agents.team import Member
-    from adapters.agents.team_file import FoundProgram
-    from adapters.agents.trial import Trial
-    from adapters.fence.choice import Sandbox
-    from adapters.project.discovery import Discovery
-    from api.node.settings import Settings
-
-
-def team(
-    *,
-    team: Annotated[Path | None, Parameter(help=TEAM)] = None,
-    json: Annotated[bool, Parameter(help="Print the lists as JSON.")] = False,
-) -> int:
+def team(*, team: Path | None, json: bool) -> int:
     """List the presets, which of their programs are installed, and the agents of the team. Calls no agent."""
-    from adapters.agents.presets.catalogue import presets
-    from adapters.agents.team import load
-
     settings = Where().settings(team=team)
     preset_rows = [
         {
@@ -141,7 +121,7 @@ def team(
     return exits.OK
 
 
-def _agent(member: "Member") -> dict[str, Any]:
+def _agent(member: Member) -> dict[str, Any]:
     return {
         "name": member.name,
         "roles": list(member.roles),
@@ -166,10 +146,8 @@ def _print(presets: list[dict[str, Any]], agents: list[dict[str, Any]], *, examp
         put(visible(f"  {row['name']:<20} {how}{model}: {', '.join(row['roles'])}"))
 
 
-def try_agents(settings: "Settings", *, json: bool) -> int:
+def try_agents(settings: Settings, *, json: bool) -> int:
     """Ask each agent of the team one tiny question; exit code 1 where one fails."""
-    from adapters.agents.team import load
-
     team = load(settings.team)
     trials = asyncio.run(_trials(team.agents, settings.sandbox or team.sandbox or "auto", quiet=json))
     if json:
@@ -177,9 +155,7 @@ def try_agents(settings: "Settings", *, json: bool) -> int:
     return exits.OK if all(trial.ok for trial in trials) else exits.FAILURE
 
 
-async def _trials(members: "tuple[Member, ...]", sandbox: "Sandbox", *, quiet: bool) -> "list[Trial]":
-    from adapters.agents.trial import attempt
-
+async def _trials(members: tuple[Member, ...], sandbox: Sandbox, *, quiet: bool) -> list[Trial]:
     trials = []
     for member in members:
         trial = await attempt(member, sandbox)
@@ -189,7 +165,7 @@ async def _trials(members: "tuple[Member, ...]", sandbox: "Sandbox", *, quiet: b
     return trials
 
 
-def _tell(trial: "Trial") -> None:
+def _tell(trial: Trial) -> None:
     mark = paint("ok  ", "green") if trial.ok else paint("fail", "red")
     words = [trial.answer if trial.ok and trial.answer else exits.in_words(trial.sentence or trial.problem or "")]
     if trial.version:

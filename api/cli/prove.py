@@ -1,40 +1,22 @@
 """`hansard prove`: that one event is in a log whose head is signed, for people without the log."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from cyclopts import Parameter
-from cyclopts.types import PositiveInt
-
+from adapters.proof import checkpoints, inclusion
 from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.log import Anyway, Database, find_stream, open_log, settings_of
+from api.cli.log import find_stream, open_log, settings_of
 from api.cli.terminal import put_json
 
 
-def prove(
-    session: str,
-    version: Annotated[PositiveInt, Parameter(help="The event's version.")],
-    /,
-    *,
-    json: Anyway = False,
-    database: Database = None,
-) -> int:
-    """Print a proof that one event is in the log. Anyone can check it with only the public key.
-
-    Parameters
-    ----------
-    session
-        The session: an id, a unique prefix, or `latest`.
-    """
-    from adapters.proof import checkpoints
-    from adapters.proof.inclusion import prove
-
+def prove(session: str, version: int, /, *, json: bool, database: str | None) -> int:
+    """Print a proof that one event is in the log. Anyone can check it with only the public key."""
     settings = settings_of(database)
     try:
         with open_log(settings) as store:
             key = checkpoints.signing_key(settings.signing_key)
-            proof: dict[str, Any] = prove(store, find_stream(store, session), version, key)
+            proof: dict[str, Any] = inclusion.prove(store, find_stream(store, session), version, key)
     except checkpoints.NotProved as error:
         raise Failed(
             sentence("Nothing was proved. {error}", error=exits.words_of(error)), code=exits.NOT_VERIFIED

@@ -2,34 +2,27 @@
 
 from contextlib import closing
 from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
-
+from adapters.proof.stored_bytes import check_events
+from adapters.proof.verdict import Unchecked, Verification
+from adapters.store.location import open_store, reading
+from adapters.store.sqlite.views import open_views
 from api.cli import exits
 from api.cli.audit import REWRITTEN, fault_words
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.log import settings_of
-from api.cli.options import WHERE
 from api.cli.terminal import put, say, visible
+from api.cli.view_rebuild import rebuild as rebuild_views
+from api.cli.view_rebuild import rewritten
+from api.node.local_files import search_of
+from api.node.settings import Settings
+from projections.follow import Follower
+from projections.sessions.search import SEARCH
 
-if TYPE_CHECKING:
-    from api.node.settings import Settings
 
-
-def rebuild(*, database: Annotated[str | None, Parameter(group=WHERE)] = None) -> int:
-    """Rebuild all views from the log. Readers see the old views until the new ones are ready. The log is unchanged.
-
-    If an event was changed since the views were made, nothing is rebuilt: they are evidence of what it was.
-
-    The search index is only emptied: a server builds it again in the background, or else the next search does.
-
-    Parameters
-    ----------
-    database
-        The log. HANSARD_DATABASE; default: a file in your data directory.
-    """
+def rebuild(*, database: str | None) -> int:
+    """Rebuild all views from the log. Readers see the old views until the new ones are ready. The log is unchanged."""
     settings = settings_of(database)
     _keep_evidence(settings)
     position, missing = _rebuild(settings)
@@ -39,13 +32,8 @@ def rebuild(*, database: Annotated[str | None, Parameter(group=WHERE)] = None) -
     return exits.NOT_VERIFIED if missing else exits.OK
 
 
-def _keep_evidence(settings: "Settings") -> None:
+def _keep_evidence(settings: Settings) -> None:
     """Raise Failed where the log is not what the views were made from."""
-    from adapters.proof.stored_bytes import check_events
-    from adapters.proof.verdict import Unchecked, Verification
-    from adapters.store.location import reading
-    from api.cli.view_rebuild import rewritten
-
     if not settings.views_path.exists():
         return
     verdict = Verification()
@@ -73,15 +61,8 @@ def _keep_evidence(settings: "Settings") -> None:
     )
 
 
-def _rebuild(settings: "Settings") -> tuple[int, list[str]]:
+def _rebuild(settings: Settings) -> tuple[int, list[str]]:
     """The position, and what the views lack because they could not read or fold it."""
-    from adapters.store.location import open_store
-    from adapters.store.sqlite.views import open_views
-    from api.cli.view_rebuild import rebuild as rebuild_views
-    from api.node.local_files import search_of
-    from projections.follow import Follower
-    from projections.sessions.search import SEARCH
-
     with closing(open_store(settings.database)) as store, closing(open_views(settings.views_path)) as views:
         follower = Follower(store, views, witnessed=store.rows)
         position = rebuild_views(follower, store, settings.database)

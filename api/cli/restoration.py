@@ -3,31 +3,23 @@
 import secrets
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from adapters.notify.outbox import rewind_file
+from adapters.proof.verify import verify
+from adapters.store.errors import StoreError
+from adapters.store.location import reading
+from adapters.store.sqlite.replacement import ENDS, LogInUse, alone, copied, put_in_place
 from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.log import Database, lines_of, settings_of, take_in
+from api.cli.log import settings_of
 from api.cli.terminal import counted, say
+from api.cli.transfer import lines_of, take_in
+from api.node.settings import Settings
 
-if TYPE_CHECKING:
-    from api.node.settings import Settings
 
-
-def restore(file: Path, /, *, database: Database = None) -> int:
-    """Put a copy made by `hansard backup` in place of the log. On PostgreSQL: an export, with the keys that there are.
-
-    The copy is verified first. Stop every server and worker of the log: nothing is done while one has it open. The old
-    log is set aside under another name, and nothing is deleted. Views are folded again at the next start.
-
-    Parameters
-    ----------
-    file
-        The copy.
-    """
-    from adapters.store.sqlite.replacement import LogInUse
-
+def restore(file: Path, /, *, database: str | None) -> int:
+    """Put a copy made by `hansard backup` in place of the log. In PostgreSQL an export replaces it; its keys stay."""
     settings = settings_of(database)
     if not file.is_file():
         raise Failed(sentence("There is no file {file}.", file=file), code=exits.NOT_FOUND)
@@ -39,9 +31,6 @@ def restore(file: Path, /, *, database: Database = None) -> int:
 
 
 def _from_copy(file: Path, log: Path, outbox: Path) -> int:
-    from adapters.notify.outbox import rewind_file
-    from adapters.store.sqlite.replacement import ENDS, alone, put_in_place
-
     if log.exists() and log.samefile(file):
         raise Failed(sentence("{file} is the log itself.", file=file), code=exits.USAGE)
     draft = log.with_name(f".{log.name}.{secrets.token_hex(4)}")
@@ -59,8 +48,7 @@ def _from_copy(file: Path, log: Path, outbox: Path) -> int:
     return exits.OK
 
 
-def _from_export(file: Path, settings: "Settings") -> int:
-    from adapters.store.location import reading
+def _from_export(file: Path, settings: Settings) -> int:
     from adapters.store.postgres.replacement import set_aside
 
     name = f"hansard_before_{_now().lower()}"
@@ -74,11 +62,6 @@ def _from_export(file: Path, settings: "Settings") -> int:
 
 def _verified(file: Path, draft: Path) -> int:
     """Copy the file to a draft, and count its events. Raises Failed for one that is damaged or no log."""
-    from adapters.proof.verify import verify
-    from adapters.store.errors import StoreError
-    from adapters.store.location import reading
-    from adapters.store.sqlite.replacement import copied
-
     try:
         copied(file, draft)
         with reading(f"sqlite:///{draft.absolute()}") as log:

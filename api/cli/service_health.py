@@ -2,27 +2,23 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from adapters.fence.choice import Sandbox, available
+from adapters.fence.folders import find
+from adapters.fence.network.loopback import can_be_made
+from adapters.processes.environment import clean_environment
+from adapters.project import load
 from api.cli.health import Finding
 from api.cli.labels import sentence
+from api.node.checkouts import checkout_of
 from domain.values.base import HansardError
-
-if TYPE_CHECKING:
-    from adapters.fence.choice import Sandbox
 
 _NAME: Final = "services"
 
 
-def check_services(sandbox: "Sandbox") -> Iterator[Finding]:
+def check_services(sandbox: Sandbox) -> Iterator[Finding]:
     """For each service, whether its program is there; and whether services have a network of their own here."""
-    from adapters.fence.choice import available
-    from adapters.fence.folders import find
-    from adapters.fence.network.loopback import can_be_made
-    from adapters.processes.environment import clean_environment
-    from adapters.project import load
-    from api.node.checkouts import checkout_of
-
     root = checkout_of(Path.cwd())
     if root is None:
         return

@@ -5,17 +5,22 @@ import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
-from cyclopts import Parameter
-from cyclopts.types import PositiveInt
-
+from adapters.agents.team import load
+from adapters.proof import checkpoints
+from adapters.turns.result.secrets import secrets_of
 from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.interview import is_interactive
 from api.cli.labels import sentence
-from api.cli.log import Database, find_stream, open_log, settings_of
+from api.cli.log import find_stream, open_log, settings_of
+from api.cli.options import Where
 from api.cli.terminal import put, say, visible
+from api.share.check import checked
+from api.share.collection import SharingRules, collected
+from api.share.page import rendered_file
+from domain.values.words import of_environment
 
 _URL: Final = re.compile(r"\b(?:https?|ssh|git|wss?)://(?:[^\s/@\"'<>]+@)?([A-Za-z0-9][A-Za-z0-9.-]*\.[A-Za-z]{2,})")
 _PATH: Final = re.compile(r"(?<![\w.:/])(/(?:home|Users|root|srv|opt|mnt|tmp|var|data|work)/[\w.@+-]+(?:/[\w.@+-]+)?)")
@@ -26,42 +31,8 @@ _ADDRESS: Final = re.compile(r"\b[\w.+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+\b")
 _MOST: Final = 20
 
 
-def share(
-    session: str,
-    /,
-    *,
-    at: PositiveInt | None = None,
-    out: Annotated[Path | None, Parameter(name=("--out", "-o"))] = None,
-    with_: Annotated[str, Parameter(name="--with")] = "",
-    yes: bool = False,
-    database: Database = None,
-) -> int:
-    """Write a session as one HTML file to show: events, turns, changes, worklog, and the record with its proof.
-
-    The file needs no network and no JavaScript; with JavaScript it can check itself. Texts that hold a known secret are
-    left out. At a terminal, it lists the people, hosts and paths in the file, and asks.
-
-    Parameters
-    ----------
-    session
-        The session: an id, a unique prefix, or `latest`.
-    at
-        As of this version.
-    out
-        The file. Default: SESSION.html in the current folder; - is stdout.
-    with_
-        What is left out otherwise: prompts, transcripts, or both with a comma.
-    yes
-        Do not ask.
-    """
-    from adapters.agents.team import load
-    from adapters.proof import checkpoints
-    from adapters.turns.result.secrets import secrets_of
-    from api.cli.options import Where
-    from api.share.collection import SharingRules, collected
-    from api.share.page import rendered_file
-    from domain.values.words import of_environment
-
+def share(session: str, /, *, at: int | None, out: Path | None, with_: str, yes: bool, database: str | None) -> int:
+    """Write a session as one HTML file to show: events, turns, changes, worklog, and the record with its proof."""
     wishes = _wishes(with_)
     settings = settings_of(database)
     rules = SharingRules(secrets_of(load(Where(database=database).settings().team)), wishes, of_environment(os.environ))
@@ -135,8 +106,6 @@ def _write(path: Path, html: str) -> None:
 
 def check_shared(path: Path, key: str | None) -> int:
     """Say whether a shared file is as it was written: every fault, one a line."""
-    from api.share.check import checked
-
     try:
         content = path.read_bytes()
     except OSError as error:

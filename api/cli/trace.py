@@ -10,8 +10,7 @@ from api.cli import exits
 from api.cli.client import Api, connected, resolve
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.log import Anyway
-from api.cli.options import HERE, Fields, Id, Where
+from api.cli.options import HERE, AlwaysJson, Fields, Id, Where
 from api.cli.terminal import put_json, say, visible_name
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ TRACE_VERSION: Final = "0.1.0"
 _TRACES: Final = uuid.UUID("6f1c6a55-5a0b-4f0e-9d5e-0d1f2f3a4b5c")
 
 
-async def trace(session: Id, /, *, json: Anyway = False, where: Where = HERE) -> int:
+async def trace(session: Id, /, *, json: AlwaysJson = False, where: Where = HERE) -> int:
     """Print an Agent Trace record of a session's result: which lines an agent wrote, with the model and the turn."""
     async with connected(where) as api:
         session_row = (await api.session(await resolve(api, session)))["session"]

@@ -14,10 +14,10 @@ from starlette.testclient import TestClient
 
 from adapters.proof.verify import verify
 from adapters.store.location import reading
-from api.cli.clean import clean
 from api.cli.options import Where
 from api.cli.session import details
 from api.cli.session_list import list_sessions
+from api.cli.verbs.clean import clean
 from tests.api.seen import BROWSER
 from tests.api.server import Json, Server, delivery, ended, inside, reached, session, start, until
 from tests.kit.postgres import cluster, require

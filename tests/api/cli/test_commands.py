@@ -4,14 +4,17 @@ import getpass
 import io
 import json
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from rich.cells import cell_len
 
 from api.cli.client import option_of
 from api.cli.commands import ABOUT, COMMANDS, EPILOGUE, FIRST, GROUPS, MORE, OPTIONS, OTHER, page
+from api.cli.main import program
+from api.cli.verb import work_of
 from domain.values.words import words
 from tests.api.cli.conftest import Hansard, Result, git, review
 
@@ -643,3 +646,20 @@ def of_people(listed: str) -> list[str]:
     """The events that a person has caused: a command that is refused may meanwhile work on a turn that waits."""
     events = [json.loads(line) for line in listed.splitlines()]
     return [each["eventId"] for each in events if each["actor"].startswith("person:")]
+
+
+DECLARED = [listed.name for listed in COMMANDS if listed.place.startswith("verbs.")]
+
+
+@pytest.mark.parametrize("command", DECLARED)
+def test_what_carries_a_command_out_takes_what_it_declares(command: str) -> None:
+    verb = program([command])[command].default_command
+    assert verb is not None
+    work = work_of(vars(verb)["place"])
+    assert parameters_of(work) == parameters_of(verb)
+
+
+def parameters_of(function: Callable[..., object]) -> dict[str, object]:
+    """How each parameter is given, and its type without what only the command line needs to know of it."""
+    types = get_type_hints(function)
+    return {name: (each.kind, types[name]) for name, each in signature(function).parameters.items()}
