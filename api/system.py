@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from adapters.agents.scripted import forget_scenarios
 from adapters.agents.team import Team, load
 from adapters.cached_texts import Forget, Forgetting
+from adapters.extras import install_extra
 from adapters.fence.choice import Sandbox, choose
 from adapters.store.errors import StoreError
 from adapters.store.location import open_store
@@ -21,15 +22,22 @@ from adapters.store.spelling import spelled_out
 from adapters.store.sqlite.soundness import LogUse
 from adapters.store.sqlite.views import open_views
 from adapters.store.texts import forget_rounds
+from adapters.turns.lease.attendance_file import FileAttendances
 from adapters.turns.live import Live
+from adapters.turns.result.shared_workspaces import Sharing
+from adapters.workspace import Workspaces
 from adapters.writer.writer import Nearest, Writer, no_snapshot
+from api.node.access import Logins, SharedKeys, former_secret
 from api.node.hub import Hub
 from api.node.log_use import log_use
+from api.node.owner import forge_file, keys_file, take_over
 from api.node.presence import ThisNode, server_name
 from api.node.provenance import Provenance
 from api.node.recent import Recent
 from api.node.search import SearchIndex
+from api.node.session_answers import AnswerKeeper
 from api.node.settings import Settings, telemetry_signals
+from api.node.worker_settings import worker_settings
 from domain.convergence.counts import forget_read
 from domain.discussion.findings import forget_prompted
 from domain.provenance.distinction import forget_lines
@@ -41,6 +49,7 @@ from projections.record.describe import NAMELESS
 from projections.record.finding_events import FindingEvents
 from projections.record.records import Records
 from projections.record.sessions import Sessions
+from projections.sessions.pull_requests import open_sessions
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -49,12 +58,9 @@ if TYPE_CHECKING:
     from adapters.pull_requests.record import Around
     from adapters.turns.external.turns import ExternalTurns
     from adapters.turns.lease.worker import Worker
-    from adapters.turns.result.shared_workspaces import Sharing
-    from api.node.access import Logins, SharedKeys
     from api.node.checkpointer import Checkpointer
     from api.node.notifier import Notifier
     from api.node.pull_request_follower import PullRequestFollower
-    from api.node.session_answers import AnswerKeeper
     from api.node.telemetry import Telemetry
     from domain.session.record import Recorded
     from domain.session.state import Session
@@ -125,8 +131,7 @@ class Core:
 
     def worker(self) -> "Worker":
         """A worker that runs turns. It is woken through `seen`."""
-        from adapters.turns.lease.attendance_file import FileAttendances
-        from adapters.turns.lease.worker import Worker
+        from adapters.turns.lease.worker import Worker  # a process that only reads has none
 
         return Worker(
             store=self.store,
@@ -134,7 +139,7 @@ class Core:
             clock=self.clock,
             team=self.team,
             data_dir=self.settings.node_dir,
-            settings=self.settings.worker(self.sandbox),
+            settings=worker_settings(self.settings, self.sandbox),
             live=self.live,
             sharing=self.sharing,
             attendances=self.store.attendances or FileAttendances(self.settings.node_dir / "attended"),
@@ -145,9 +150,6 @@ class Core:
         shares = self.store.shares
         if shares is None:
             return None
-        from adapters.turns.result.shared_workspaces import Sharing
-        from adapters.workspace import Workspaces
-
         workspaces = Workspaces(self.settings.node_dir / "workspaces")
         return Sharing(self.store, shares, workspaces, limit=self.settings.share_bytes)
 
@@ -291,7 +293,6 @@ class System(Core):
     def around_forges(self) -> "Around | None":
         """What pull requests are followed with; None where the settings of the forge cannot be used, which is said."""
         from api.node.forge import SharedParts, around
-        from api.node.owner import forge_file
 
         shared = SharedParts(self.store, self.writer, self.settings.node_dir, self.sharing)
         return around(forge_file(self.settings), shared, at_terminal=self.at_terminal)
@@ -304,8 +305,6 @@ class System(Core):
         return PullRequestFollower(work_with, self._open_pull_requests) if work_with is not None else None
 
     def _open_pull_requests(self) -> "Sequence[str]":
-        from projections.sessions.pull_requests import open_sessions
-
         with self.reading() as db:
             return open_sessions(db)
 
@@ -388,37 +387,21 @@ class System(Core):
     def external_turns(self) -> "ExternalTurns":
         """The turns of external agents; created on first use. Call it in the loop."""
         if self._external is None:
-            from adapters.turns.external.leases import ExternalTurnSettings
-            from adapters.turns.external.turns import ExternalTurns
-            from adapters.turns.runner import TurnRunner
-            from adapters.workspace import Workspaces
-            from adapters.workspace.shown_form import shower
+            from adapters.turns.external.turns import external_turns
 
-            data, settings = self.settings.node_dir, self.settings.worker(self.sandbox)
-            runner = TurnRunner(
-                store=self.store,
-                team=self.team,
-                workspaces=Workspaces(data / "workspaces", settings.room, settings.log, shower(settings.sandbox)),
-                data_dir=data,
-                settings=settings,
-                live=self.live,
-                sharing=self.sharing,
-            )
-            self._external = ExternalTurns(
+            self._external = external_turns(
                 store=self.store,
                 writer=self.writer,
                 clock=self.clock,
                 team=self.team,
-                runner=runner,
+                data_dir=self.settings.node_dir,
+                settings=worker_settings(self.settings, self.sandbox),
+                live=self.live,
                 sharing=self.sharing,
-                settings=ExternalTurnSettings(lease=settings.lease, turn=self.team.limits.turn_seconds),
             )
         return self._external
 
     def _logins(self) -> "Logins":
-        from api.node.access import Logins, SharedKeys, former_secret
-        from api.node.owner import keys_file, take_over
-
         settings, vault = self.settings, self.store.vault
         assert vault is not None, "a server's store has keys"
         take_over(vault, settings)
@@ -429,31 +412,22 @@ class System(Core):
         """The notifier; None if the team file names no receiver."""
         if self.team.notify is None:
             return None
-        from adapters.notify.outbox import open_outbox
-        from adapters.notify.receivers import Receivers
-        from api.node.notifier import Notifier
+        from api.node.notifier import notifier_of
 
-        receivers = Receivers(self.team.notify)
-        outbox = await asyncio.to_thread(open_outbox, self.store, self.settings.outbox_file)
-        head, scale = self.store.head(), self.settings.retry_seconds
-        return Notifier(receivers, outbox, self.views, self.follower, self.clock, head=head, scale=scale)
+        return await notifier_of(self.team.notify, self.store, self.settings, self.views, self.follower)
 
     async def _checkpointer(self) -> "Checkpointer | None":
         """The sender of checkpoints; None if it is not configured."""
         if not self.settings.checkpoint_to:
             return None
-        from adapters.proof.checkpoints import signing_key
-        from api.node.checkpointer import Checkpointer
+        from api.node.checkpointer import checkpointer_of  # signing takes a library
 
-        key = signing_key(self.settings.signing_key)
-        return Checkpointer(self.store, key, self.settings.checkpoint_to, self.settings.checkpoint_every)
+        return checkpointer_of(self.store, self.settings, self.settings.checkpoint_to)
 
     def _answers(self) -> "AnswerKeeper | None":
         """The maker of answers in advance; None where no command looks for them."""
         if self.settings.log_file is None:
             return None
-        from api.node.session_answers import AnswerKeeper
-
         keeper = AnswerKeeper(self)
         keeper.start()
         return keeper
@@ -463,8 +437,14 @@ class System(Core):
         signals = telemetry_signals(os.environ)
         if not signals:
             return None
-        from api.node.telemetry import exporting
-
+        try:
+            from api.node.telemetry import exporting
+        except ImportError:
+            _log.warning(
+                "sending no traces and metrics: OTEL_EXPORTER_OTLP_ENDPOINT is set, but packages are missing; %s",
+                install_extra("otel"),
+            )
+            return None
         return exporting(self.store.history, signals)
 
     def _worklog_files(self, folder: "Path | None") -> "Mirror | None":

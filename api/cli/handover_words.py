@@ -12,6 +12,7 @@ from api.cli.tables import shortened
 from api.cli.terminal import visible
 from api.node.checkouts import is_bare
 from domain.values.words import of_environment
+from projections.record.status import why
 
 if TYPE_CHECKING:
     from api.cli.answers import ResultView
@@ -26,7 +27,6 @@ def rest_words(cause: str) -> str:
     shown = recorded("waits_because", cause)
     if shown != cause:
         return shown
-    from projections.record.status import why  # only where there is one
 
     return why(cause)
 

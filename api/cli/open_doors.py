@@ -1,16 +1,20 @@
-"""Refusals to open a server, or its database, to everybody."""
+"""Refusals before a process that stays begins: of a malformed log, and of a server or a database that is open to
+everybody."""
 
-from typing import TYPE_CHECKING
-
+from adapters.store.sqlite.soundness import refuse_malformed
 from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-
-if TYPE_CHECKING:
-    from api.node.settings import Settings
+from api.node.settings import Settings
 
 
-def refuse_an_open_server(settings: "Settings") -> None:
+def refuse_a_malformed_log(settings: Settings) -> None:
+    """Look at all of the log before anything is accepted. Raises Broken."""
+    if settings.log_file is not None:
+        refuse_malformed(settings.log_file)
+
+
+def refuse_an_open_server(settings: Settings) -> None:
     """This service runs commands, so other machines need a key."""
     if settings.auth == "off" and not settings.loopback:
         raise Failed(
@@ -21,14 +25,14 @@ def refuse_an_open_server(settings: "Settings") -> None:
         )
 
 
-def refuse_an_open_database(settings: "Settings") -> None:
+def refuse_an_open_database(settings: Settings) -> None:
     """An agent with network access could write to the record if the database asks for no password."""
-    from adapters.agents.team import load
+    if settings.log_file is not None or settings.database_trusted:
+        return
+    from adapters.agents.team import load  # most logs are a file, and their server listens sooner
     from adapters.fence.choice import available
     from adapters.store.location import check_driver
 
-    if settings.log_file is not None or settings.database_trusted:
-        return
     team = load(settings.team)
     level = "none" if (settings.sandbox or team.sandbox) == "off" else available()
     fenced = level == "bwrap" or (level == "landlock" and not team.lists_hosts())  # Landlock enforces no list

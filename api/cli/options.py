@@ -91,6 +91,8 @@ Id = Annotated[str, Parameter(help="The session: an id, a unique prefix, or `lat
 At = Annotated[PositiveInt | None, Parameter(help="As it was after its N-th event.")]
 Key = Annotated[str | None, Parameter(help="Repeating a command with the same key has no further effect.")]
 Version = Annotated[int | None, Parameter(help="Only if the session is still at this version; else exit code 4.")]
+AgentScope = Literal["read", "operate", "decide"]
+"""The scopes that a key of an agent may have."""
 ReviewStrategy = Literal["review", "red-team"]
 DebateStrategy = Literal["debate", "perspectives"]
 ReviewOption = Annotated[bool | ReviewStrategy, Parameter(show_choices=False, metavar="[=STRATEGY]")]

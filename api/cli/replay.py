@@ -14,6 +14,7 @@ from api.cli.options import HERE, AsJson, Id, Where
 from api.cli.progress import agents_of, describe
 from api.cli.tables import columns
 from api.cli.terminal import one_line, put, put_json, put_json_line, say
+from domain.values.base import milliseconds
 
 if TYPE_CHECKING:
     from api.cli.answers import Event, ReplayAnswer
@@ -51,7 +52,6 @@ async def replay(
 
 
 async def _play(items: "list[Event]", agents: list[str], *, speed: float, json: bool) -> None:
-    from domain.values.base import milliseconds
 
     before = milliseconds(items[0]["timestamp"]) if items else 0
     for event in items:

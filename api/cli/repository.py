@@ -9,9 +9,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from adapters.fence.choice import choose
 from adapters.workspace import Workspaces
+from adapters.workspace.conversion import converted
+from adapters.workspace.conversion_scratch import NotConverted
 from adapters.workspace.git import WorkspaceError
+from adapters.workspace.history import offered
 from adapters.workspace.move import InTheWay, check_not_busy
+from adapters.workspace.notes import add_note
 from adapters.workspace.person import GitRefused, Interrupted, PersonsGit
 from adapters.workspace.replacement import ReplacedChanges, replaced_changes
 from api.cli import exits
@@ -19,6 +24,7 @@ from api.cli.client import Api, path_of, resolve_to_change
 from api.cli.exits import Failed, in_words, words_of
 from api.cli.labels import sentence
 from api.cli.terminal import visible_name
+from domain.provenance.notes import NotedTurn, note_of
 from domain.values.sentences import sentence_of
 
 if TYPE_CHECKING:
@@ -78,8 +84,6 @@ class Result(NamedTuple):
 
 async def note_squash(api: Api, top: Path, commit: str, paths: Iterable[str]) -> None:
     """Say in `refs/notes/ai` what the record knows of the commit's lines; nothing where it knows nothing."""
-    from adapters.workspace.notes import add_note
-    from domain.provenance.notes import NotedTurn, note_of
 
     works = defaultdict[NotedTurn, dict[str, list[int]]](dict)
     for path in paths:
@@ -126,10 +130,6 @@ def _fetched(api: Api, session_id: str, head: str, top: Path) -> str | None:
     root = api.system.settings.node_dir / "workspaces" if api.system else None
     if root is None or not Workspaces(root).exists(session_id):
         return None
-    from adapters.fence.choice import choose
-    from adapters.workspace.conversion import converted
-    from adapters.workspace.conversion_scratch import NotConverted
-    from adapters.workspace.history import offered
 
     try:
         commit = converted(Workspaces(root).existing(session_id), head, choose("auto"))

@@ -11,6 +11,10 @@ from typing import Annotated, Final, NamedTuple
 from cyclopts import Group, Parameter
 from cyclopts.types import ExistingDirectory
 
+from adapters.processes.program import run
+from adapters.workspace.git import WorkspaceError
+from adapters.workspace.inert import inert_git
+from adapters.workspace.reviewed_diff import uncommitted
 from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.labels import sentence
@@ -61,8 +65,6 @@ async def changes(folder: Path, *, base: str | None) -> RepositoryChanges | None
 
 
 async def _reviewed(top: Path) -> Fields | None:
-    from adapters.workspace.git import WorkspaceError
-    from adapters.workspace.reviewed_diff import uncommitted
 
     try:
         patch = await asyncio.to_thread(uncommitted, top)
@@ -73,7 +75,6 @@ async def _reviewed(top: Path) -> Fields | None:
 
 def _inert(top: Path) -> tuple[str, ...]:
     """Settings with which git executes nothing that the repository names: no filter, monitor or hook."""
-    from adapters.workspace.inert import inert_git
 
     return (*inert_git(top).settings, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 
@@ -130,7 +131,6 @@ def _cut(diff: str) -> str:
 
 async def _git(folder: Path, *words: str, codes: tuple[int, ...] = (0,), index: Path | None = None) -> str:
     """The output of git, up to some megabytes. Its own settings and ignores count: it is the person's repository."""
-    from adapters.processes.program import run
 
     quiet = {"LC_ALL": "C.UTF-8", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat"}
     command = ["git", "-c", "core.quotePath=false", *words]

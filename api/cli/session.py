@@ -16,7 +16,7 @@ from api.cli.result_notes import checks, only_applies, unchecked
 from api.cli.tables import shortened
 from api.cli.terminal import counted, local_time, one_line, visible_name
 from api.cli.waits import doing, is_waiting, questions, why_waiting
-from domain.values.words import of_environment
+from domain.values.words import of_environment, words
 
 if TYPE_CHECKING:
     from api.cli.answers import AgentView, ExplainedCause, PlannedCommand, ResultFile, ResultView, Session
@@ -319,7 +319,6 @@ def steps(session: "Session", commands: Sequence[str]) -> list[str]:
 
 def reason_of(session: "Session") -> str:
     """Why it stopped, in the terminal's language; empty where nothing stopped it."""
-    from domain.values.words import words
 
     reason = str(session.get("reason") or "")
     return words(of_environment(os.environ), "projections.record").of("reason", reason) if reason else ""

@@ -24,6 +24,7 @@ from api.cli.progress import Shown
 from api.cli.terminal import one_line, put, put_json, say
 from api.cli.watch import follow_to_end
 from api.node.checkouts import checkout_of
+from domain.values.json import Malformed, decode
 from domain.values.sentences import from_wire
 
 if TYPE_CHECKING:
@@ -274,7 +275,6 @@ def _same_machine(server: str) -> bool:
 
 def _scenario(named: str | None) -> Fields | None:
     """The scenario's JSON; the API says whether it is one."""
-    from domain.values.json import Malformed, decode
 
     if named is None:
         return None

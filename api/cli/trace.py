@@ -3,6 +3,7 @@
 import hashlib
 import uuid
 from collections.abc import Iterable, Iterator
+from importlib.metadata import version
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -36,7 +37,6 @@ async def trace(session: Id, /, *, json: AlwaysJson = False, where: Where = HERE
 
 
 async def _record(api: Api, session: "Session", result: "ResultView") -> Fields:
-    from importlib.metadata import version
 
     files = []
     for path, lines in (await _blamed(api, result)).items():

@@ -13,6 +13,7 @@ from cyclopts.types import ExistingDirectory
 from api.cli import exits
 from api.cli.client import connected
 from api.cli.exits import Failed
+from api.cli.interview import is_interactive
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Where
 from api.cli.terminal import put, put_json, say, visible
@@ -60,7 +61,6 @@ async def trust(
 
 async def _agrees() -> bool:
     """Whether the person at the terminal trusts what was just shown. Raises Failed where there is nobody."""
-    from api.cli.interview import is_interactive
 
     if not is_interactive():
         raise Failed(sentence("Nobody can be asked here. Read these settings, then add --yes."), code=exits.USAGE)

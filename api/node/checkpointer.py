@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 from adapters.processes.environment import clean_environment
 from adapters.processes.program import run
-from adapters.proof.checkpoints import GrowingHead, sign
+from adapters.proof.checkpoints import GrowingHead, sign, signing_key
+from adapters.store.port import Log
+from api.node.settings import Settings
 from domain.session.record import Recorded
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    from adapters.store.port import Log
 
 SECONDS: Final = 60.0
 """How long the command may take."""
@@ -36,13 +36,18 @@ def command_of(place: str) -> list[str] | None:
     return words if path.is_file() and os.access(path, os.X_OK) else None
 
 
+def checkpointer_of(store: Log, settings: Settings, place: str) -> "Checkpointer":
+    """Sends checkpoints to `place`, signed with this machine's key. Call it in the loop."""
+    return Checkpointer(store, signing_key(settings.signing_key), place, settings.checkpoint_every)
+
+
 class Checkpointer:
     """Sends a checkpoint to `place` after a number of events. A damaged log is not signed; the damage is logged.
 
     The log is read once when this begins, then only new events.
     """
 
-    def __init__(self, store: "Log", key: "Ed25519PrivateKey", place: str, every: int) -> None:
+    def __init__(self, store: Log, key: "Ed25519PrivateKey", place: str, every: int) -> None:
         self._store, self._head, self._key = store, GrowingHead(store), key
         self._place, self._every, self._kept = place, every, 0
         self._loop = asyncio.get_running_loop()

@@ -8,9 +8,12 @@ from typing import Final, Protocol
 
 import orjson
 
-from adapters.notify.outbox import Notification, Outbox
+from adapters.notify.outbox import Notification, Outbox, open_outbox
 from adapters.notify.receivers import Receivers
+from adapters.notify.settings import NotifySettings
 from adapters.store.errors import StoreError
+from adapters.store.port import Store
+from api.node.settings import Settings
 from domain.session.record import Recorded
 from domain.values.base import iso, milliseconds
 from projections.engine.ports import Views
@@ -50,6 +53,16 @@ class Following(Protocol):
 
     async def has_begun(self) -> None:
         """Until the views have all events from before this process, or from before the log went back."""
+
+
+async def notifier_of(
+    team: NotifySettings, store: Store, settings: Settings, views: Views, follower: Following
+) -> "Notifier":
+    """Tells a team's receivers of what has begun to wait since now, and of what is still unsent."""
+    receivers = Receivers(team)
+    outbox = await asyncio.to_thread(open_outbox, store, settings.outbox_file)
+    head, scale = store.head(), settings.retry_seconds
+    return Notifier(receivers, outbox, views, follower, store.clock, head=head, scale=scale)
 
 
 class Notifier:

@@ -17,8 +17,7 @@ from domain.delivery.validation import prefixes
 from domain.values.sentences import Sentence
 
 if TYPE_CHECKING:
-    from adapters.fence.choice import Sandbox
-    from adapters.turns.settings import WorkerSettings
+    pass
 
 MOST_ROUNDS = 1_000
 """No setting allows more rounds than this."""
@@ -232,29 +231,3 @@ class Settings(BaseSettings):
     @property
     def loopback(self) -> bool:
         return is_loopback(self.host)
-
-    def worker(self, sandbox: "Sandbox" = "auto") -> "WorkerSettings":
-        from adapters.processes.limits import SystemLimits
-        from adapters.turns.settings import WorkerSettings
-        from adapters.workspace import Room
-
-        return WorkerSettings(
-            log=self.log_file,
-            keys=(self.api_keys_file,) if self.api_keys_file else (),
-            sandbox=sandbox,
-            room=Room(self.workspace_files, self.workspace_bytes),
-            slots=self.worker_slots,
-            lease=self.lease_seconds,
-            heartbeat=min(self.heartbeat_seconds, self.lease_seconds / 3),
-            validation_timeout=self.validation_seconds,
-            setup_timeout=self.setup_seconds,
-            output_bytes=self.output_bytes,
-            disk_reserve=self.disk_reserve_bytes,
-            command_limits=SystemLimits(
-                memory_bytes=self.command_memory_bytes,
-                cpu_seconds=self.command_cpu_seconds,
-                processes=self.command_processes,
-                file_bytes=self.command_file_bytes,
-            ),
-            commands_allowed=prefixes(self.commands_allowed),
-        )

@@ -14,7 +14,16 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from adapters.extras import install_extra
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import Status, StatusCode, set_span_in_context
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
 from api.node.recent import remember
 from domain.session.past_commands import mark
 from domain.session.record import Recorded
@@ -28,20 +37,8 @@ _log = logging.getLogger(__name__)
 History = Callable[..., list[Recorded]]
 
 
-def exporting(history: History, signals: Collection[str]) -> "Telemetry | None":
-    """Exports these signals (`traces`, `metrics`) to the addresses in the environment; None, with a warning, if the
-    extra is not installed."""
-    try:
-        from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
-    except ImportError:
-        _log.warning(
-            "sending no traces and metrics: OTEL_EXPORTER_OTLP_ENDPOINT is set, but packages are missing; %s",
-            install_extra("otel"),
-        )
-        return None
+def exporting(history: History, signals: Collection[str]) -> "Telemetry":
+    """Exports these signals (`traces`, `metrics`) to the addresses in the environment."""
     return Telemetry(
         history,
         processor=BatchSpanProcessor(OTLPSpanExporter()) if "traces" in signals else None,
@@ -54,10 +51,6 @@ class Telemetry:
     is not exported."""
 
     def __init__(self, history: History, *, processor: Any, reader: Any) -> None:
-        from opentelemetry.sdk.metrics import MeterProvider
-        from opentelemetry.sdk.resources import Resource
-        from opentelemetry.sdk.trace import TracerProvider
-
         resource = Resource.create({"service.name": os.environ.get("OTEL_SERVICE_NAME", "hansard")})
         self._history = history
         self._traces = TracerProvider(resource=resource, shutdown_on_exit=False)
@@ -147,8 +140,6 @@ class Telemetry:
 
     def _span(self, name: str, parent: Any, start: int, end: int, about: dict[str, Any], failure: Any = None) -> Any:
         """A span with the times of the record (milliseconds); the context for those below it."""
-        from opentelemetry.trace import Status, StatusCode, set_span_in_context
-
         span = self._tracer.start_span(name, context=parent, attributes=about, start_time=start * _NANOSECONDS)
         if failure is not None:
             span.set_status(Status(StatusCode.ERROR, failure.code))
@@ -171,6 +162,4 @@ def _own(session_id: str) -> str:
 
 
 def _remote(traceparent: str) -> Any:
-    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-
     return TraceContextTextMapPropagator().extract({"traceparent": traceparent})

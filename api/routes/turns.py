@@ -20,6 +20,7 @@ from api.http.guards import check_key
 from api.http.idempotency import call_of, once, refusal
 from api.http.problems import Problem
 from api.http.requests import answer_headers, header, raw_body, read, read_object, system, version_of
+from api.node.worker_settings import worker_settings
 from domain.session.attempts import Failure, OldCode, Retryable
 from domain.session.turns import Access
 from domain.values.base import HansardError, Invalid, Refused, Stale, Usage, iso
@@ -281,7 +282,7 @@ def _offered(offer: Offer, request: Request) -> TurnOffer:
 
 
 def _lease(lease: Lease, request: Request) -> LeaseView:
-    worker = system(request).settings.worker()
+    worker = worker_settings(system(request).settings)
     return LeaseView(
         attempt=lease.attempt, until=iso(lease.until), seconds=worker.lease, heartbeat_seconds=worker.heartbeat
     )

@@ -48,12 +48,13 @@ def command(*words: str) -> str:
     [
         ("import api.app", CLIENT + TOOLS + SERVER),
         ("import api.reader", PAGE + RULES + CLIENT + TOOLS + SERVER + ("api.actions.catalogue", "api.actions.bodies")),
-        ("import api.cli.serve", ("httpx2", "starlette", "domain.kinds", "statemachine")),
+        ("import api.cli.serve", ("httpx2", "starlette", "api.system")),
+        ("import api.cli.verbs.serve", ("uvicorn", "pydantic", "adapters", "domain", "projections")),
         (command("--help"), (*CLIENT, "pydantic", "domain", "starlette", "asyncio", "adapters", "projections")),
         (command("list", "--help"), ("starlette", "httpx2", "adapters", "projections", "domain.kinds")),
         (command("list", "--json"), PAGE + RULES + TOOLS + SERVER + ("api.actions.catalogue",)),
     ],
-    ids=["the application", "the reader", "serve", "--help", "list --help", "list --json"],
+    ids=["the application", "the reader", "serve", "serve --help", "--help", "list --help", "list --json"],
 )
 def test_unneeded_modules_are_not_imported(statement: str, spared: tuple[str, ...], tmp_path: Path) -> None:
     result = imported(statement, tmp_path)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from api.cli.serve import ALLOCATIONS
+from api.cli.server import ALLOCATIONS
 from tests.benchmarks.measuring import Tell
 from tests.kit.programs import fresh
 

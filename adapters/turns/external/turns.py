@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from weakref import WeakValueDictionary
 
 from adapters.agents.port import Reply
@@ -20,9 +21,12 @@ from adapters.turns.external.queue import TurnFilter, TurnQueue
 from adapters.turns.job import Job
 from adapters.turns.lease.record import outcome_of
 from adapters.turns.lease.routing import Routing
+from adapters.turns.live import Live
 from adapters.turns.result.shared_workspaces import Sharing, near
 from adapters.turns.runner import Prepared, TurnRunner, failed
-from adapters.workspace import Lasting, WorkspaceError
+from adapters.turns.settings import WorkerSettings
+from adapters.workspace import Lasting, WorkspaceError, Workspaces
+from adapters.workspace.shown_form import shower
 from adapters.writer.writer import Busy, CommandAnswer, CommandEnvelope, Writer
 from domain.session.attempts import Failure
 from domain.session.record import Recorded
@@ -54,6 +58,38 @@ class ResultKey:
     key: str | None = None
     fingerprint: str = ""
     expected: int | None = None
+
+
+def external_turns(
+    *,
+    store: Store,
+    writer: Writer,
+    clock: Callable[[], int],
+    team: Team,
+    data_dir: Path,
+    settings: WorkerSettings,
+    live: Live,
+    sharing: Sharing | None,
+) -> "ExternalTurns":
+    """The service for the external workers of a team. `data_dir`: the folder that this machine has for the log."""
+    runner = TurnRunner(
+        store=store,
+        team=team,
+        workspaces=Workspaces(data_dir / "workspaces", settings.room, settings.log, shower(settings.sandbox)),
+        data_dir=data_dir,
+        settings=settings,
+        live=live,
+        sharing=sharing,
+    )
+    return ExternalTurns(
+        store=store,
+        writer=writer,
+        clock=clock,
+        team=team,
+        runner=runner,
+        sharing=sharing,
+        settings=ExternalTurnSettings(lease=settings.lease, turn=team.limits.turn_seconds),
+    )
 
 
 class ExternalTurns:

@@ -169,7 +169,7 @@ def test_a_list_of_hosts_that_would_be_refused_is_a_failure(
 ) -> None:
     team = tmp_path / "team.toml"
     team.write_text('[[agents]]\nname = "Ada"\npreset = "claude"\nnetwork = ["provider"]\n')
-    monkeypatch.setattr("adapters.fence.choice.available", lambda: level)
+    monkeypatch.setattr("api.cli.health.available", lambda: level)
     assert [found.mark for found in health.networks(load(team), sandbox)] == [mark]
     project = Project.model_validate({"validation": {"network": ["example.com"]}}, strict=False)
     assert [found.mark for found in health.project_networks(project, sandbox)] == [mark]

@@ -107,17 +107,17 @@ async def within(folder: Path, server: str | None, own: str) -> AsyncIterator[An
     from mcp.client import Client
     from mcp.shared.memory import create_client_server_memory_streams
 
-    from api.cli.mcp import mcp as program
+    from api.cli.mcp_server import served
     from api.cli.options import Where
 
     ours = {"HANSARD_DATABASE": f"sqlite:///{folder}/hansard.db", "HANSARD_DATA_DIR": str(folder / "node")}
     async with create_client_server_memory_streams() as (near, far):
         with (
             patch.dict(os.environ, ours | {"HANSARD_API_KEY": own}),
-            patch("mcp.server.stdio.stdio_server", lambda **_: nullcontext(far)),
-            patch("api.cli.mcp_lines.private_input", lambda: nullcontext(BytesIO())),
+            patch("api.cli.mcp_server.stdio_server", lambda **_: nullcontext(far)),
+            patch("api.cli.mcp_server.private_input", lambda: nullcontext(BytesIO())),
         ):
-            running = asyncio.create_task(program(where=Where(server=server)))
+            running = asyncio.create_task(served(None, Where(server=server), None))
             async with Client(nullcontext(near), read_timeout_seconds=60) as client:  # type: ignore[arg-type]
                 yield client
     assert await running == 0
