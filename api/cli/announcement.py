@@ -1,4 +1,4 @@
-"""What a process that stays says of itself when it starts."""
+"""The words with which a process that stays begins: its log, its team and its fence."""
 
 from adapters.fence.choice import fenced_by
 from api.cli.labels import sentence

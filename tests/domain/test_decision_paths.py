@@ -6,23 +6,27 @@ charts, the way from the registry to the rules, the fold of each event, and that
 
 import statistics
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from types import FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 import domain
 from adapters.proof.transfer import take_in
 from domain.kinds import command_of, fold, kind
+from domain.session.decision import Outcome
 from domain.session.past_commands import commands_in
 from domain.session.record import kind_of
 from domain.session.rules import carry_out
 from domain.values.base import Text
 from tests.golden.make import PLACE
+from tests.kit import stories
 from tests.kit.memory_store import MemoryStore
+from tests.kit.replies import subtask
+from tests.kit.stories import DeliveryStory, OrchestrationStory, Story
 
 ROOT = str(Path(domain.__file__).parent)
 DISPATCH = ("kinds.py", "session/rules.py")
@@ -113,3 +117,38 @@ def test_an_ordinary_decision_is_read_in_few_files_and_jumps(found: list[Decisio
     assert len(found) > 80
     assert statistics.median(len(path.files) for path in found) <= FILES
     assert statistics.median(path.jumps for path in found) <= JUMPS
+
+
+def judged() -> OrchestrationStory:
+    """An orchestration whose two agents have worked, before the verdicts."""
+    story = OrchestrationStory().planned(subtask("Backend"), subtask("Docs"))
+    story.works("Backend")
+    story.works("Docs")
+    return story
+
+
+@pytest.mark.parametrize(
+    ("begin", "act", "jumps"),
+    [
+        (lambda: DeliveryStory().implemented(), lambda story: story.breaks(), 18),
+        (lambda: DeliveryStory().in_review(), lambda story: story.blocks("Not yet"), 34),
+        (judged, lambda story: story.round(Backend=True, Docs=False), 35),
+    ],
+    ids=["a failed validation", "a blocking review", "verdicts"],
+)
+def test_the_longest_decisions_jump_no_more_than_now(
+    monkeypatch: pytest.MonkeyPatch, begin: Callable[[], Story], act: Callable[[Story], object], jumps: int
+) -> None:
+    story = begin()
+    walk = Walk(kind(story.kind).evolve)
+
+    def watched(*given: Any) -> Outcome:
+        sys.setprofile(walk)
+        try:
+            return carry_out(*given)
+        finally:
+            sys.setprofile(None)
+
+    monkeypatch.setattr(stories, "carry_out", watched)
+    act(story)
+    assert 5 < walk.jumps <= jumps

@@ -50,6 +50,17 @@ def verbal_names() -> list[str]:
     return [named(path) for path in every() if _VERBAL.search(path.stem) and path.stem not in NOUNS]
 
 
+def interpreters(event: str) -> list[str]:
+    """The files that name an event in their code, apart from the one that defines it: who reads it has to know them."""
+    return [named(path) for path in every() if event in _names(path)]
+
+
+def _names(path: Path) -> set[str]:
+    """What a file names in its code and does not define."""
+    names = {node.id for node in nodes(path) if isinstance(node, ast.Name)}
+    return names - {node.name for node in nodes(path) if isinstance(node, ast.ClassDef)}
+
+
 def questions() -> list[str]:
     """Modules and classes whose first sentence does not say what they are."""
     return [
@@ -121,6 +132,7 @@ def table() -> Iterator[str]:
     yield f"imports in functions: {sum(late.values())} in {len(late)} files"
     yield f"modules named after something done: {len(verbal_names())}"
     yield f"docstrings of modules and classes that begin with a question word: {len(questions())}"
+    yield f"files that interpret TurnAttemptFailed: {len(interpreters('TurnAttemptFailed'))} (goal 9)"
     yield f"files with unrelated parts: {len(unrelated())}"
     yield f"lines: product {sum(lines(room) for room in ROOMS)}, tests {lines('tests')}"
 

@@ -11,6 +11,8 @@ LATE_IMPORTS = {"domain": 1, "adapters": 31, "projections": 2, "api": 69}
 """Imports in functions. A short command starts without what it may not need: `--help` imports nothing of the rooms, and
 `list`, `show` and `inbox` read files without the application. A server starts the parts that its settings name, and
 packages of others are imported where an agent or a database needs them."""
+INTERPRETERS = 28
+"""Files that interpret one event, the failed attempt of a turn: kinds, views and reports have cases of their own."""
 VERBAL_NAMES = 5
 QUESTIONS = 364
 """Docstrings of models that begin with a question word are descriptions in the API's document and in events.md."""
@@ -35,6 +37,10 @@ def test_no_further_object_has_no_type(folder: str) -> None:
 def test_no_further_import_is_in_a_function(room: str) -> None:
     late = {name: number for name, number in house.late_imports().items() if name.startswith(f"{room}/")}
     assert sum(late.values()) <= LATE_IMPORTS[room], late
+
+
+def test_no_further_file_interprets_a_failed_attempt() -> None:
+    assert len(house.interpreters("TurnAttemptFailed")) <= INTERPRETERS, house.interpreters("TurnAttemptFailed")
 
 
 def test_no_further_module_is_called_after_something_done() -> None:

@@ -48,7 +48,7 @@ def import_sessions(
     """
 
 
-@carried_out_by("transfer:backup")
+@carried_out_by("backup:backup")
 def backup(target: Path, /, *, replace: bool = False, database: Database = None) -> None:
     """Copy the log to a new file while it is in use. The copy has the same positions, and is verified.
 
