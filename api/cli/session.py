@@ -17,6 +17,7 @@ from api.cli.tables import shortened
 from api.cli.terminal import counted, local_time, one_line, visible_name
 from api.cli.waits import doing, is_waiting, questions, why_waiting
 from domain.values.words import of_environment, words
+from projections.record import status
 
 if TYPE_CHECKING:
     from api.cli.answers import AgentView, ExplainedCause, PlannedCommand, ResultFile, ResultView, Session
@@ -328,6 +329,4 @@ def summary_of(session: "Session") -> str:
     """The end of the session, in the terminal's language."""
     if not (session.get("finalSummary") or session.get("summary")):
         return ""
-    from projections.record.status import outcome  # the views that `--help` does not need
-
-    return outcome(session, of_environment(os.environ))
+    return status.outcome(session, of_environment(os.environ))

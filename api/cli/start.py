@@ -14,6 +14,8 @@ from cyclopts.types import ExistingDirectory
 
 from adapters.project import load as load_project
 from adapters.workspace.git import WorkspaceError
+from adapters.workspace.inert import inert_git
+from api.actions.projects import team_of
 from api.cli import exits
 from api.cli.activity import say_wait
 from api.cli.client import Api, connected, repository_here, resolve_to_change
@@ -138,7 +140,6 @@ def _team_of(where: Where, folder: Path | None) -> Path | None:
     """The team of a repository other than the current one."""
     if folder is None or where.address() is not None or (settings := where.settings()).team is not None:
         return None
-    from api.actions.projects import team_of
 
     return team_of(folder.resolve(), settings)
 
@@ -186,7 +187,6 @@ def _has_submodules(folder: Path) -> bool:
 def _status(folder: Path) -> tuple[str, list[str]]:
     """The branch as git names it, and the files with changes that the agents will not see; empty where it cannot
     say. Nothing is executed that the repository names."""
-    from adapters.workspace.inert import inert_git
 
     try:
         settings = (*inert_git(folder).settings, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
