@@ -8,7 +8,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
@@ -20,6 +19,7 @@ from adapters.processes.environment import clean_environment
 from adapters.processes.program import run
 from adapters.proof.glance import NEWEST, glance
 from adapters.store.location import check_driver, reading
+from adapters.store.sqlite.durability import journal_mode, probed
 from api.cli import exits
 from api.cli.exits import in_words, words_of
 from api.cli.forge_health import check_forge
@@ -179,12 +179,12 @@ def durability(path: Path) -> Finding:
     name = "durability"
     try:
         with tempfile.TemporaryDirectory(prefix=".hansard-doctor-", dir=_existing(path.parent)) as folder:
-            mode, synchronous = _probe(Path(folder) / "probe.db")
+            mode, synchronous = probed(Path(folder) / "probe.db")
     except (OSError, sqlite3.Error) as error:
         problem = sentence("could not be tested: {error}", error=error)
         return Finding("fail", name, problem, sentence("Put the log on a local disk."))
     try:
-        there = _mode_of(path) if path.is_file() and path.stat().st_size else "wal"
+        there = journal_mode(path) if path.is_file() and path.stat().st_size else "wal"
     except sqlite3.Error as error:
         return Finding("fail", name, f"{path}: {error}", sentence("Name another file with HANSARD_DATABASE."))
     if (mode, synchronous) != ("wal", 2):
@@ -195,20 +195,6 @@ def durability(path: Path) -> Finding:
         problem = sentence("the log has journal_mode={mode}", mode=there)
         return Finding("warn", name, problem, sentence("It becomes WAL when Hansard opens it."))
     return Finding("ok", name, "journal_mode=wal, synchronous=FULL")
-
-
-def _probe(path: Path) -> tuple[str, int]:
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("CREATE TABLE probe (n INTEGER)")
-        connection.execute("INSERT INTO probe VALUES (1)")
-        return str(mode), int(connection.execute("PRAGMA synchronous").fetchone()[0])
-
-
-def _mode_of(path: Path) -> str:
-    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-        return str(connection.execute("PRAGMA journal_mode").fetchone()[0])
 
 
 def record(log: str, views: Path) -> Finding:
