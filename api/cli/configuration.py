@@ -1,6 +1,6 @@
 """The settings of a command: those of the environment, its flags over them, and the team of the repository."""
 
-from collections.abc import Mapping
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,8 @@ from api.node.settings import Settings
 from domain.values.sentences import of_pydantic
 
 
-def configured(options: Mapping[str, Any]) -> Settings:
-    """The settings; options that were not given are None. Raises Failed for a value that is none."""
+def configured(**options: Any) -> Settings:
+    """The settings; options that were not given are None. Raises Failed for a value that cannot be used."""
     flags = {name: value for name, value in options.items() if value is not None}
     try:
         return _with_team(Settings(**flags))
@@ -33,7 +33,7 @@ def _with_team(settings: Settings) -> Settings:
     return settings if team is None else settings.model_copy(update={"team": team})
 
 
-def _setting(flags: Mapping[str, Any], problem: ErrorDetails) -> str:
+def _setting(flags: Container[str], problem: ErrorDetails) -> str:
     """The fault of a setting, by the name under which it was given."""
     name = str(problem["loc"][0]) if problem["loc"] else "settings"
     spelt = f"--{name.replace('_', '-')}" if name in flags else f"HANSARD_{name.upper()}"

@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
-from adapters.agents.acp.settings import AcpSettings
-from adapters.agents.command.settings import CommandSettings
 from adapters.agents.necessities import necessity
 from adapters.agents.team import Team, load
 from adapters.fence.choice import Sandbox, available, fenced_by, gaps_of
@@ -42,6 +40,7 @@ _NAMED: Final = 5
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that was checked: its state, and what to do about it."""
+
     mark: Mark
     name: str
     found: str  # the name on the wire (`--json`)

@@ -55,7 +55,7 @@ class Where:
         """The environment's settings with these flags over them."""
         from api.cli.configuration import configured  # what reads files takes none
 
-        return configured({"database": self.database, **more})
+        return configured(database=self.database, **more)
 
 
 HERE: Final = Where()

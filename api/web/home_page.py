@@ -16,10 +16,7 @@ from api.node.session_answers import marked_list
 from api.routes.spans import span
 from api.web.home_rows import RUNNING, is_held, listed_rows
 from api.web.home_waits import waiting_row
-from api.web.model import (
-    REASON,
-    waits_for_others,
-)
+from api.web.model import REASON
 from api.web.plain_text import cut
 from api.web.presets import PRESETS
 from api.web.renderer import language_of, page, render
@@ -27,6 +24,7 @@ from api.web.sent_forms import NOTHING
 from api.web.start_form import FORMS, NAMES, Filled, forms
 from api.web.start_panel import known_before, known_folders
 from api.web.step import doing
+from api.web.waiting_item import waits_for_others
 from domain.delivery.chart import Status
 from domain.kinds import KINDS
 from domain.session.record import kind_of

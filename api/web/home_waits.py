@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from api.web.inbox_items import item_of
-from api.web.model import BADGES, REASON, answering, approval_for, money, owner, reason_of
+from api.web.model import BADGES, REASON, money, owner
 from api.web.permission_cards import ask_of
 from api.web.plain_text import cut_plain
+from api.web.waiting_item import answering, approval_for, reason_of
 from domain.session.record import kind_of
 from domain.session.state import Session
 from domain.session.waits import answers

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from pathlib import PurePath
 from typing import Any
 
-from api.web.model import BADGES, answering, approval_for, money, reason_of
+from api.web.model import BADGES, money
 from api.web.model import owner as owner_name
 from api.web.permission_cards import card_of
 from api.web.plain_text import cut, cut_plain
 from api.web.session.matter import Matter, matter_of
+from api.web.waiting_item import answering, approval_for, reason_of
 from domain.discussion.events import suggested
 from domain.discussion.state import Discussion
 from domain.session.record import kind_of

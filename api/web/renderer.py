@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, Response
 from api.http.problems import of_field
 from api.http.requests import answer_headers, system
 from api.node.scopes import includes
-from api.web import model, svg
+from api.web import model, svg, waiting_item
 from api.web.assets import SCRIPT, SHEET
 from api.web.plain_text import in_line, shown
 from api.web.sentences import in_words, words
@@ -127,7 +127,7 @@ def needs(request: Request) -> int:
     """The number of items that wait for a person; of decisions by several, those in which the reader has a part."""
     actor = getattr(request.state, "actor", "")
     with system(request).views.reading() as db:
-        theirs = sum(model.waits_for_others(actor, approval) for approval in inbox.ballots(db))
+        theirs = sum(waiting_item.waits_for_others(actor, approval) for approval in inbox.ballots(db))
         return sum(inbox.counts(db).values()) - theirs
 
 

@@ -1,4 +1,4 @@
-"""How safely a file keeps what is written to it: the journal, and what SQLite waits for."""
+"""The durability of a file: its journal, and the writes that SQLite waits for."""
 
 import sqlite3
 from contextlib import closing

@@ -19,7 +19,8 @@ from adapters.files import is_empty
 from adapters.services.site import ServiceRun
 from adapters.turns.commands.fence import Fencing
 from adapters.turns.commands.run import SETUP, CommandPlace, ValidationSettings, output_of, run_step
-from adapters.turns.commands.services import PlaceServices, Sites, in_site
+from adapters.turns.commands.services import PlaceServices
+from adapters.turns.commands.sites import Sites, in_site
 from adapters.turns.folder import checkout, pristine, workspace_of
 from adapters.turns.job import Job
 from adapters.workspace import Lasting, Workspace, Workspaces

@@ -3,11 +3,11 @@
 from dataclasses import asdict
 from typing import Any
 
-from api.web.model import approval_for
 from api.web.permission_cards import in_one_line, named_tool, outside, with_paths
 from api.web.plain_text import cut
 from api.web.session.context import ICONS, LONG, SENTENCE, PanelContext
 from api.web.session.leading import point_of
+from api.web.waiting_item import approval_for
 from domain.delivery.state import Delivery
 from domain.discussion.events import suggested
 from domain.discussion.state import Discussion
