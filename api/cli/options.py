@@ -1,7 +1,7 @@
 """The options that commands share, and how lists and amounts are typed."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -15,6 +15,8 @@ from api.cli.exits import Failed
 from api.cli.labels import sentence
 
 if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
     from api.node.settings import Settings
 
 Fields = dict[str, object]
@@ -53,9 +55,28 @@ class Where:
 
     def settings(self, **more: Any) -> "Settings":
         """The environment's settings with these flags over them."""
-        from api.cli.configuration import configured  # what reads files takes none
+        from pydantic import ValidationError
 
-        return configured(database=self.database, **more)
+        from api.node.settings import Settings
+
+        options = {"database": self.database, **more}
+        flags = {name: value for name, value in options.items() if value is not None}
+        try:
+            return _with_team(Settings(**flags))
+        except ValidationError as error:
+            problems = error.errors(include_url=False, include_input=False)
+            raise Failed(*(_setting(flags, each) for each in problems), code=exits.USAGE) from None
+
+
+def _with_team(settings: "Settings") -> "Settings":
+    """The same with the team file of the current repository, if none is named."""
+    here = Path.cwd()
+    if settings.team is not None or not any((place / "hansard.toml").is_file() for place in (here, *here.parents)):
+        return settings
+    from api.actions.projects import team_of
+
+    team = team_of(here, settings)
+    return settings if team is None else settings.model_copy(update={"team": team})
 
 
 HERE: Final = Where()
@@ -137,3 +158,12 @@ def _quoting(quote: str, character: str) -> str:
     if not quote:
         return character
     return "" if character == quote else quote
+
+
+def _setting(flags: Mapping[str, Any], problem: "ErrorDetails") -> str:
+    """The fault of a setting, by the name under which it was given."""
+    from domain.values.sentences import of_pydantic
+
+    name = str(problem["loc"][0]) if problem["loc"] else "settings"
+    spelt = f"--{name.replace('_', '-')}" if name in flags else f"HANSARD_{name.upper()}"
+    return f"{spelt}: {exits.in_words(of_pydantic(problem))}"

@@ -16,9 +16,9 @@ def carried_out_by(place: str) -> Callable[[Callable[P, None]], Callable[P, int]
     def declared(verb: Callable[P, None]) -> Callable[P, int]:
         @wraps(verb)
         def command(*args: P.args, **kwargs: P.kwargs) -> int:
-            given = inspect.signature(verb).bind(*args, **kwargs)
-            given.apply_defaults()
-            return work_of(place)(*given.args, **given.kwargs)
+            arguments = inspect.signature(verb).bind(*args, **kwargs)
+            arguments.apply_defaults()
+            return work_of(place)(*arguments.args, **arguments.kwargs)
 
         vars(command)["place"] = place
         return command

@@ -35,7 +35,7 @@ _OTHERS = re.compile(
     r"changed file$"
 )
 """Machine-readable text, assertions, commands to type, and a word of `counted`."""
-_FOR_AGENTS = ("mcp.py", "mcp_lines.py", "tools.py", "review.py")
+_FOR_AGENTS = ("mcp_server.py", "mcp_lines.py", "tools.py", "review.py")
 """Text for agents is English."""
 
 
