@@ -2,6 +2,7 @@
 anything."""
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -69,6 +70,11 @@ def test_a_backup_comes_back_whatever_has_happened_since(server: Server, folded:
     server.stop() if clean else server.kill()
     crashed = server.database.read_bytes(), wal(server.database).exists()
     assert clean or crashed == (old, True)
+    if not clean:
+        shutil.copyfile(copy, server.database)
+        refused = hansard(server, "serve", "--port", "0")
+        assert refused.returncode != 0 and "A backup was copied over the log" in refused.stderr
+        crashed = server.database.read_bytes(), wal(server.database).exists()
     done = hansard(server, "restore", str(copy))
     assert done.returncode == 0, done.stderr
     [aside] = [each for each in server.folder.glob("hansard.db.before-*") if each.name[-4:] not in ("-wal", "-shm")]

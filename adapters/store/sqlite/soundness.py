@@ -23,6 +23,8 @@ def refuse_malformed(path: Path) -> None:
     """Look at all pages. Raises Broken for a malformed log; opening the log reports other faults."""
     if not path.is_file() or not path.stat().st_size:
         return
+    if _is_unfinished(path) and not _is_write_ahead(path):
+        raise Broken(Sentence("log_copied_over", path=path))
     try:
         with closing(read_only(path)) as connection:
             [report] = connection.execute("PRAGMA quick_check(1)").fetchone()
@@ -77,6 +79,12 @@ def _is_unfinished(path: Path) -> bool:
     with suppress(FileNotFoundError):
         return path.with_name(f"{path.name}-wal").stat().st_size > 0
     return False
+
+
+def _is_write_ahead(path: Path) -> bool:
+    """Returns whether a log was in use: a backup has another mark, and no write-ahead log is its own."""
+    with path.open("rb") as file:
+        return file.read(20)[18:] == b"\x02\x02"
 
 
 def _state(path: Path) -> str:
