@@ -32,7 +32,9 @@ def necessity(member: Member) -> Necessity | None:
         return None
     program = settings.argv[0]
     try:
-        own = resolve_secrets({**settings.env, **login(settings)}).get("PATH", clean_environment()["PATH"])
+        own = resolve_secrets({**settings.located(), **settings.env, **login(settings)}).get(
+            "PATH", clean_environment()["PATH"]
+        )
     except ValueError as error:
         return Necessity(program, "", error)
     return Necessity(program, shutil.which(program, path=own) or "")

@@ -407,6 +407,25 @@ def test_one_of_the_login_variables_is_enough_and_one_is_needed(
     assert (failure.code, "ONE_KEY or OTHER_TOKEN" in failure.detail) == ("auth", True)
 
 
+def test_the_address_of_the_provider_comes_with_its_key(
+    command: CommandSubject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A gateway's token sent to the usual address fails there, and is none of its business."""
+    monkeypatch.setenv("SHOP_URL", "http://127.0.0.1:4000/v1 ")
+    orders = {"env": True}
+    agent = command.ordered(orders=orders, addresses=["SHOP_URL", "OTHER_URL"], network=["provider"])
+    said = answer_of(ask(agent))
+    assert said["SHOP_URL"] == "http://127.0.0.1:4000/v1" and "OTHER_URL" not in said
+    settings = CommandSettings(argv=("x",), addresses=("SHOP_URL",), network=("provider",))
+    assert settings.hosts() == ("127.0.0.1:4000",)
+    own = command.ordered(orders=orders, addresses=["SHOP_URL"], env={"SHOP_URL": "http://shop.example"})
+    assert answer_of(ask(own))["SHOP_URL"] == "http://shop.example", "the settings go before"
+    monkeypatch.setenv("SHOP_URL", "http://ann:pw@shop.example")
+    failure = ask(agent).failure
+    assert failure is not None
+    assert failure.code == "auth" and "SHOP_URL" in failure.detail and "pw@" not in failure.detail
+
+
 # --- command: what it does while it works ----------------------------------------------------------------------------
 
 RETRY = '{"type":"system","subtype":"api_retry","attempt":2,"max_retries":10,"retry_delay_ms":7000,"error_status":%d}\n'

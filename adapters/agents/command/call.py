@@ -39,7 +39,7 @@ def prepare(
 ) -> Call:
     """Prepare everything. Raises OSError, `Misreadable`, and ValueError for a missing secret."""
     template = settings.template(resumed=resumed, writes=turn.access == "write")
-    env = {**settings.env, **login(settings)}
+    env = {**settings.located(), **settings.env, **login(settings)}
     resolved = resolve_secrets(env)
     _furnish(home, settings.home_files)
     cwd = turn.workspace or _folder(scratch / "workspace")

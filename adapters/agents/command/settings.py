@@ -18,10 +18,10 @@ from adapters.agents.streams import Stream
 from adapters.fence.network.allow_list import Allowed
 from adapters.fence.network.upstream import upstream_of
 from adapters.fence.port import Grant, Level
-from adapters.references import REFERENCES
+from adapters.references import REFERENCES, web_address
 from domain.values.base import Value
 from domain.values.network import PROVIDER, HostEntry, Network, entries, entry
-from domain.values.sentences import Sentence, at_place
+from domain.values.sentences import Sentence, at_place, sentence_of
 
 PLACE = re.compile(r"\{([a-z_]+)\}")
 PLACES = frozenset({"prompt", "prompt_file", "workspace", "home", "session", "agent", "role", "turn", "model"})
@@ -101,6 +101,7 @@ class ProgramSettings(Value):
     failures: Annotated[tuple[Rule, ...], Field(max_length=100)] = ()
     env: dict[str, str] = Field(default_factory=dict, max_length=200)
     keys: Names = ()
+    addresses: Names = ()
     home: Literal["private", "user"] = "private"
     home_files: dict[str, str] = Field(default_factory=dict, max_length=100)
     network: Network = "all"
@@ -111,6 +112,21 @@ class ProgramSettings(Value):
     timeout_seconds: Seconds | None = None
     idle_seconds: Seconds | None = None
     output_bytes: Annotated[int, Field(gt=0, le=1_073_741_824)] | None = None
+
+    def located(self) -> dict[str, str]:
+        """The provider's addresses that are set here, by variable: a key of a gateway is of no use elsewhere, and none
+        of another's business. Raises ValueError for one that is no address, or holds a login."""
+        addresses = self._locations()
+        for name, url in addresses.items():
+            try:
+                web_address(url)
+            except ValueError as error:
+                raise ValueError(at_place(name, sentence_of(error))) from None
+        return addresses
+
+    def _locations(self) -> dict[str, str]:
+        own = {name: os.environ.get(name, "").strip() for name in self.addresses if name not in self.env}
+        return {name: url for name, url in own.items() if url}
 
     def named(self, model: str | None) -> Self:
         """The same settings with this model, unless they name one."""
@@ -125,14 +141,15 @@ class CommandSettings(ProgramSettings):
     `read_args`; `{model_args}` becomes those arguments if a model is named. `home`: `private` is a separate HOME for
     each conversation, initially with `home_files`; `user` is the home of the account that runs the worker. `keys` are
     variables that contain a login (`NAME`, or `NAME=VARIABLE` if ours has another name): those that are set are passed
-    on, and a private home needs at least one. Exit codes prove nothing: `require_final` is the `type` of the JSON
-    message without which there is no answer; an answer that `error_text` matches as a whole is an error. Lines of
-    plain text that `skip_lines` matches at their beginning are not part of the answer. `fenced_args`
-    replace `read_args` and `write_args` inside bubblewrap, where the program's own sandbox cannot work. `questions`:
-    `claude`: the program takes messages on stdin and asks for permission in lines of JSON, as Claude Code does with
-    `--permission-prompt-tool stdio`; `codex`: it is Codex's app server, whose protocol covers the answer, usage,
-    errors and the conversation. `readable` and `writable` name more files and folders for the program, `provider` the
-    hosts that `"provider"` in `network` stands for; `services`: those of the repository run beside it.
+    on, and a private home needs at least one; `addresses` are variables that may hold the provider's address. Exit
+    codes prove nothing: `require_final` is the `type` of the JSON message without which there is no answer; an answer
+    that `error_text` matches as a whole is an error. Lines of plain text that `skip_lines` matches at their beginning
+    are not part of the answer. `fenced_args` replace `read_args` and `write_args` inside bubblewrap, where the
+    program's own sandbox cannot work. `questions`: `claude`: the program takes messages on stdin and asks for
+    permission in lines of JSON, as Claude Code does with `--permission-prompt-tool stdio`; `codex`: it is Codex's app
+    server, whose protocol covers the answer, usage, errors and the conversation. `readable` and `writable` name more
+    files and folders for the program, `provider` the hosts that `"provider"` in `network` stands for; `services`: those
+    of the repository run beside it.
     """
 
     resume_argv: Template | None = None
@@ -209,7 +226,7 @@ class CommandSettings(ProgramSettings):
     def _addresses(self) -> tuple[HostEntry, ...]:
         """The addresses that the settings name: in variables, arguments and files of the home."""
         env = (os.environ.get(value[4:], "") if value.startswith("env:") else value for value in self.env.values())
-        texts = (*env, *self.argv, *(self.resume_argv or ()), *self.home_files.values())
+        texts = (*env, *self._locations().values(), *self.argv, *(self.resume_argv or ()), *self.home_files.values())
         return tuple(each for text in texts for url in _URL.findall(text) if (each := _entry_of(url)))
 
     def template(self, *, resumed: bool, writes: bool) -> Template:
