@@ -39,7 +39,9 @@ def verify(
     """Verify that the log is complete and unchanged: file, hash chains, versions, rules, views. Exit code 8 if not."""
     if proof is not None:
         return _check_proof(proof, public_key)
-    if file is not None:
+    if file is not None and _is_log(file):
+        database = str(file)
+    elif file is not None:
         from api.cli.share import check_shared  # the page that it renders takes as long to load as all else
 
         return check_shared(file, public_key)
@@ -72,6 +74,16 @@ def verify(
     return code
 
 
+def _is_log(file: Path) -> bool:
+    """Returns whether the file is a log of its own, such as a backup."""
+    try:
+        with file.open("rb") as opened:
+            return opened.read(len(_SQLITE)) == _SQLITE
+    except OSError:
+        return False
+
+
+_SQLITE: Final = b"SQLite format 3\0"
 REWRITTEN: Final = frozenset({"fault_event_changed", "fault_event_rewritten"})
 """Faults that are changes of what was recorded: the views may still show what it was."""
 

@@ -13,7 +13,7 @@ AsJson = Annotated[bool, Parameter(help="JSON to stdout.")]
 
 @carried_out_by("audit:verify")
 def verify(
-    file: Annotated[Path | None, Parameter(help="A file that `share` wrote. Default: the log.")] = None,
+    file: Annotated[Path | None, Parameter(help="A file that `share` or `backup` wrote. Default: the log.")] = None,
     /,
     *,
     checkpoint: Path | None = None,
@@ -26,7 +26,8 @@ def verify(
     """Verify that the log is complete and unchanged: file, hash chains, versions, rules, views. Exit code 8 if not.
 
     If the views cannot be read, verify warns and checks the log anyway. With a FILE that `share` wrote, it checks the
-    record in it and renders the page again: any changed byte is named. This needs no log.
+    record in it and renders the page again: any changed byte is named. This needs no log. With a FILE that `backup`
+    wrote, it verifies that copy.
 
     Parameters
     ----------

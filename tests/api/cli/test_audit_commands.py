@@ -106,6 +106,16 @@ def test_verify_fails_on_foreign_files_and_keeps_them(hansard: Hansard, own_log:
     assert own_log.read_bytes() == before
 
 
+def test_a_backup_is_verified_as_the_log_that_it_is(hansard: Hansard, log: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    assert hansard("backup", str(copy)).code == 0
+    result = hansard("verify", str(copy))
+    assert result.code == 0 and result.err.startswith(f"{copy} is complete and unchanged: ")
+    change(copy, "UPDATE events SET state = x'00' WHERE position = 3")
+    assert hansard("verify", str(copy)).code == 8
+    assert hansard("verify").code == 0
+
+
 def test_no_log_is_not_found(hansard: Hansard, own_log: Path) -> None:
     for words in (["verify"], ["export"], ["checkpoint"], ["backup", "x.db"], ["prove", "x", "1"]):
         result = hansard(*words)
