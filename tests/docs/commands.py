@@ -27,7 +27,7 @@ VOLATILE = (
     (r"\b[0-9a-f]{7,}…?", "…"),
     (r"[0-9A-Za-z+/]{40,}={0,2}", "…"),
     (r"elapsedMs=\d+", "elapsedMs=…"),
-    (r"\b\d+(\.\d+)? s\b", "… s"),
+    (r"\b\d+(\.\d+)? ?s\b", "… s"),
     (r"(?m)^(c\d+  .*  )\S+$", r"\1…"),  # who has commented
     (r" +", " "),
 )
