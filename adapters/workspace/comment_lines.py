@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from adapters.workspace.git import WorkspaceError, in_theirs
 from adapters.workspace.history import statuses
 from adapters.workspace.lines import MOST_MIB, CommitNotHere, file_at, holder_of, split_lines
-from domain.provenance.line_places import NEAR, FileLines, LinePlace, longest_run, places_of
+from domain.provenance.line_places import NEAR, FileLines, LinePlace, LineRun, beside, longest_run, places_of
 from domain.session.comments import Comment, CommentPlace, Whereabouts
 from domain.session.state import Session
 from domain.values.sentences import Sentence
@@ -151,12 +151,12 @@ class _States:
         if path not in self.names:
             return {line: LinePlace(path, line) for line in wanted}
         if path not in self.near:
-            self.near[path] = places_of(self._file(path))
+            self.near[path] = _found(self._file(path))
         if all(line in self.near[path] for line in wanted):
             return self.near[path]
         if path not in self.anywhere:
             others = [self._file(other) for other in self._others(path)]
-            self.anywhere[path] = places_of(self._file(path), others)
+            self.anywhere[path] = _found(self._file(path), others)
         return self.anywhere[path]
 
     def has_changed(self, path: str, first: int, last: int) -> bool:
@@ -168,7 +168,7 @@ class _States:
         run = longest_run(places, first, last)
         if run is None or run.last - run.first < last - first:
             return not self._still_said(path, first, last)
-        if run.path != self.names[path]:
+        if run.path != self.names[path] or not self._is_same(path, first, run):
             return True
         within = {line: place.number for line, place in places.items() if place.path == run.path}
         above = (within[line] for line in range(first - NEAR, first) if line in within)
@@ -203,6 +203,12 @@ class _States:
             if before is not None and after is not None and after.path == self.names[here]:
                 return before.number, after.number
         return None
+
+    def _is_same(self, path: str, first: int, run: LineRun) -> bool:
+        """Returns whether lines that were found in a run say the same to the last blank."""
+        file = self._file(path)
+        before, after = file.before[first : first + run.last - run.first + 1], file.after[run.first : run.last + 1]
+        return list(before) == list(after)
 
     def _still_said(self, path: str, first: int, last: int) -> bool:
         """Returns whether the file says each of these lines as often as before: what is too plain to be followed has
@@ -246,6 +252,11 @@ class _States:
             content = output[head + 1 : head + 1 + size]
             yield () if b"\0" in content else split_lines(content)
             at = head + size + 2
+
+
+def _found(file: FileLines, others: Sequence[FileLines] = ()) -> dict[int, LinePlace]:
+    places = places_of(file, others)
+    return places | beside(file, places)
 
 
 def _holder_of_both(folders: Sequence[Path], before: str, after: str) -> Path:

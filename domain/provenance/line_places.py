@@ -50,6 +50,26 @@ def places_of(main: FileLines, others: Collection[FileLines] = ()) -> dict[int, 
     return places | (_elsewhere(main.before, names, missing, others, here) if missing else {})
 
 
+def beside(file: FileLines, places: Mapping[int, LinePlace]) -> dict[int, LinePlace]:
+    """The places of further lines of a file, each right below or above one that is known: of lines that say what others
+    say, too, when a copy of them came or went. Like a diff, it takes what stands above for the older."""
+    names, after = ([normal(line) for line in lines] for lines in (file.before, file.after))
+    known = {line: place.number for line, place in places.items() if place.path == file.path}
+    known |= {-1: -1, len(names): len(after)}
+    taken = set(known.values())
+    found: dict[int, LinePlace] = {}
+    for step, lines in ((1, range(len(names))), (-1, range(len(names) - 1, -1, -1))):
+        for line in lines:
+            number = known.get(line - step, -2) + step
+            if line in places or line in known or number in taken or not 0 <= number < len(after):
+                continue
+            if line - step in known and names[line] == after[number]:
+                known[line] = number
+                taken.add(number)
+                found[line] = LinePlace(file.path, number)
+    return found
+
+
 def longest_run(places: Mapping[int, LinePlace], first: int, last: int) -> LineRun | None:
     """The most of the lines from `first` to `last` that stand together, in their order."""
     best: LineRun | None = None

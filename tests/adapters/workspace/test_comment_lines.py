@@ -155,6 +155,37 @@ def test_what_was_changed_beside_a_plain_line_has_not_changed_it(shop: Shop, lin
     assert touched_in([shop.folder], session, [comment], turn) == (("c1",) if changed else ())
 
 
+SWITCHES = ["{", *(line for name in "abc" for line in (f'"{name}": {{', '"on": true', "},")), "}"]
+TWINS = [line for name in "abc" for line in (f"def {name}():", "    x = 1", "    return x", "", "")]
+"""Blocks that say the same but for their names; a diff can tell which of them went."""
+
+
+@pytest.mark.parametrize(("plain", "size", "start"), [(SWITCHES, 3, 1), (TWINS, 5, 0)])
+@pytest.mark.parametrize("gone", range(3))
+@pytest.mark.parametrize("block", range(3))
+def test_a_line_stays_the_one_of_its_block_when_a_copy_of_it_goes(
+    shop: Shop, plain: list[str], size: int, start: int, gone: int, block: int
+) -> None:
+    before = shop.commit(**{"plain.txt": plain})
+    after = shop.commit(**{"plain.txt": [*plain[: start + gone * size], *plain[start + (gone + 1) * size :]]})
+    line = start + block * size + 2
+    now = at(line if block < gone else line - size, "plain.txt")
+    assert shop.whereabouts(line, seen=before, path="plain.txt") == (GONE if block == gone else now)
+    session = packaged().delivery
+    about = {"path": "plain.txt", "line": line, "end_line": line, "head": before}
+    comment = Comment(comment_id="c1", by="person:ann", at="", text="?", **about)
+    touched = touched_in([shop.folder], session, [comment], TurnStates(before, after, ["plain.txt"]))
+    assert touched == (("c1",) if block == gone else ())
+
+
+def test_another_indentation_changes_a_line(shop: Shop) -> None:
+    after = shop.commit(**{"shop.py": [*SHOP[:6], "        amount = total(prices)", SHOP[7]]})
+    about = {"path": "shop.py", "head": shop.base, "by": "person:ann", "at": "", "text": "?"}
+    comments = [Comment(comment_id=f"c{line}", line=line, end_line=line, **about) for line in (2, 7, 8)]
+    turn = TurnStates(shop.base, after, ["shop.py"])
+    assert touched_in([shop.folder], packaged().delivery, comments, turn) == ("c7",)
+
+
 SUMMED = [SHOP[0], "    return fsum(prices)", *SHOP[3:]]
 """The shop after a change that leaves its second and third line out."""
 RATED = [*SUMMED[:5], "    return total(prices) * percent / 100"]
