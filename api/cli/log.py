@@ -10,6 +10,7 @@ from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import Where
+from api.cli.terminal import say
 from api.node.checkouts import checkout_of
 from api.node.log_use import log_use
 from api.node.settings import Settings
@@ -49,8 +50,10 @@ def find_stream(store: Log, name: str) -> str:
     if name == "latest":
         sessions = [stream for stream in reversed(names) if not stream.startswith("channel-")]
         here = checkout_of(Path.cwd())
-        own = (stream for stream in sessions if here is not None and _is_of(store, stream, here))
-        name = next(own, sessions[0] if sessions else name)
+        own = next((stream for stream in sessions if here is not None and _is_of(store, stream, here)), None)
+        name = own or (sessions[0] if sessions else name)
+        if own is None and here is not None and sessions:
+            say(sentence("No session of this repository yet; this is the newest of the log: {id}", id=name))
     matches = [name] if name in names else [candidate for candidate in names if name and candidate.startswith(name)]
     if len(matches) > 1:
         raise Failed(sentence("{name!r} matches {n} sessions.", name=name, n=len(matches)), code=exits.USAGE)

@@ -33,6 +33,8 @@ _MOST: Final = 20
 
 def share(session: str, /, *, at: int | None, out: Path | None, with_: str, yes: bool, database: str | None) -> int:
     """Write a session as one HTML file to show: events, turns, changes, worklog, and the record with its proof."""
+    if out is not None and str(out).startswith("-") and str(out) != "-":
+        raise Failed(sentence("{option} needs a value.", option="--out"), code=exits.USAGE)
     wishes = _wishes(with_)
     settings = settings_of(database)
     rules = SharingRules(secrets_of(load(Where(database=database).settings().team)), wishes, of_environment(os.environ))

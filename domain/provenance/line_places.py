@@ -51,23 +51,23 @@ def places_of(main: FileLines, others: Collection[FileLines] = ()) -> dict[int, 
 
 
 def beside(file: FileLines, places: Mapping[int, LinePlace]) -> dict[int, LinePlace]:
-    """The places of further lines of a file, each right below or above one that is known: of lines that say what others
-    say, too, when a copy of them came or went. Like a diff, it takes what stands above for the older."""
+    """Returns the places of further lines of a file, each right below or above one whose place is known: also of lines
+    that say what others say, when a copy of them came or went. As in a diff, what stands above is the older."""
     names, after = ([normal(line) for line in lines] for lines in (file.before, file.after))
-    known = {line: place.number for line, place in places.items() if place.path == file.path}
-    known |= {-1: -1, len(names): len(after)}
-    taken = set(known.values())
-    found: dict[int, LinePlace] = {}
+    number_of = {line: place.number for line, place in places.items() if place.path == file.path}
+    number_of |= {-1: -1, len(names): len(after)}
+    taken = set(number_of.values())
+    additions: dict[int, LinePlace] = {}
     for step, lines in ((1, range(len(names))), (-1, range(len(names) - 1, -1, -1))):
         for line in lines:
-            number = known.get(line - step, -2) + step
-            if line in places or line in known or number in taken or not 0 <= number < len(after):
+            number = number_of.get(line - step, -2) + step
+            if line in places or line in number_of or number in taken or not 0 <= number < len(after):
                 continue
-            if line - step in known and names[line] == after[number]:
-                known[line] = number
+            if line - step in number_of and names[line] == after[number]:
+                number_of[line] = number
                 taken.add(number)
-                found[line] = LinePlace(file.path, number)
-    return found
+                additions[line] = LinePlace(file.path, number)
+    return additions
 
 
 def longest_run(places: Mapping[int, LinePlace], first: int, last: int) -> LineRun | None:

@@ -16,7 +16,7 @@ def share(
     /,
     *,
     at: PositiveInt | None = None,
-    out: Annotated[Path | None, Parameter(name=("--out", "-o"))] = None,
+    out: Annotated[Path | None, Parameter(name=("--out", "-o"), allow_leading_hyphen=True)] = None,
     with_: Annotated[str, Parameter(name="--with")] = "",
     yes: bool = False,
     database: Database = None,

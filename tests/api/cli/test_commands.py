@@ -632,6 +632,7 @@ def test_where_a_repository_has_no_session_reading_says_whose_it_shows_and_nothi
     shown = hansard("show", "latest", "--json")
     assert shown.json["session"]["id"] == session
     assert shown.err == f"No session of this repository yet; this is the newest of the log: {session}\n"
+    assert shown.err == hansard("export", "latest").err
     before = of_people(hansard("events", session, "--json").out)
     refusal = f"This repository has no session yet. The newest of the log is {session}: give that id if you mean it."
     for command in (["cancel"], ["retry"], ["merge"], ["apply"], ["land"], ["fork", "--at", "1"], ["decide", "skip"]):

@@ -72,6 +72,8 @@ def test_a_session_is_shared_and_checked(hansard: Hansard, reviewed: str, tmp_pa
     assert hansard("share", reviewed, "--with", "passwords").code == 2
     assert hansard("share", reviewed, "-o", str(tmp_path)).code == 2, "a folder is no file"
     assert hansard("share", "nothing").code == 3
+    assert hansard("share", reviewed, "-o", "--yes").code == 2
+    assert hansard("share", reviewed, "-o", "-").out.startswith("<!doctype html>")
 
 
 def test_at_a_terminal_nothing_is_written_before_a_yes(
