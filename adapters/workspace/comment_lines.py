@@ -151,12 +151,12 @@ class _States:
         if path not in self.names:
             return {line: LinePlace(path, line) for line in wanted}
         if path not in self.near:
-            self.near[path] = _found(self._file(path))
+            self.near[path] = _places_in(self._file(path))
         if all(line in self.near[path] for line in wanted):
             return self.near[path]
         if path not in self.anywhere:
             others = [self._file(other) for other in self._others(path)]
-            self.anywhere[path] = _found(self._file(path), others)
+            self.anywhere[path] = _places_in(self._file(path), others)
         return self.anywhere[path]
 
     def has_changed(self, path: str, first: int, last: int) -> bool:
@@ -254,7 +254,7 @@ class _States:
             at = head + size + 2
 
 
-def _found(file: FileLines, others: Sequence[FileLines] = ()) -> dict[int, LinePlace]:
+def _places_in(file: FileLines, others: Sequence[FileLines] = ()) -> dict[int, LinePlace]:
     places = places_of(file, others)
     return places | beside(file, places)
 
