@@ -7,11 +7,13 @@ from collections.abc import Iterable
 from typing import Final
 
 COMMON: Final[tuple[str, ...]] = (
+    *("CLAUDE.md", "GEMINI.md", ".claude/", ".codex/", ".gemini/", ".opencode/", ".qwen/"),
+    ".github/copilot-instructions.md",
     *("AGENTS.md", "AGENT.md", ".mcp.json", ".agents/", ".cursor/", ".cursorrules", ".windsurf/", ".windsurfrules"),
     *(".clinerules", ".clinerules/", ".roo/", ".roorules", ".continue/", ".junie/", ".kiro/", ".augment/", ".amp/"),
     *(".vscode/mcp.json", ".github/instructions/", ".github/prompts/", ".github/agents/", ".rules"),
 )
-"""Those that no preset names: names of files, and of folders with a slash at the end."""
+"""Those that a person is shown, too; presets name more. Names of files, and of folders with a slash at the end."""
 
 
 def is_instruction(path: str, names: Iterable[str]) -> bool:

@@ -1,10 +1,14 @@
 """What a session has changed, as its view reports it."""
 
 import posixpath
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Literal
 
+from domain.checks.deciding_files import decides
+from domain.checks.instruction_files import COMMON, is_instruction
 from domain.checks.test_files import is_test
+from domain.delivery.state import Delivery
+from domain.orchestration.state import Orchestration
 from domain.session.forge import ReviewCommented
 from domain.session.pull_request import OwnPullRequest
 from domain.session.state import Session
@@ -31,7 +35,7 @@ def result_of(session: Session, planned: Collection[str], scope: PathScope = EVE
     if base is None or changes is None or not changes.files:
         return None
     reviewed = session.reviewed
-    deciding = frozenset(reviewed.deciding if reviewed else ())
+    deciding = _deciding(session, [file.path for file in changes.files])
     folder = _below(session.workspace, base.repository)
     names = tuple(posixpath.normpath(posixpath.join(folder, path)) for path in planned)
     return ResultView(
@@ -84,6 +88,18 @@ def _landing(session: Session) -> LandingView | None:
     if landed := session.landed:
         return LandingView(onto=landed.onto, status="landed", commit=landed.commit, reason=None, paths=())
     return None
+
+
+def _deciding(session: Session, paths: Iterable[str]) -> frozenset[str]:
+    """Returns the paths that decide what is validated, or what agents do: those that the reviewer was shown as such,
+    and where nobody has reviewed the work, those whose names say so."""
+    if session.reviewed is not None:
+        return frozenset(session.reviewed.deciding)
+    steps = session.steps if isinstance(session, Delivery | Orchestration) else ()
+    commands = tuple(step.command for step in steps)
+    return frozenset(
+        path for path in paths if is_test(path) or decides(path, commands) or is_instruction(path, COMMON)
+    )
 
 
 def _decides(path: str, deciding: Collection[str]) -> Literal["settings", "test"] | None:
