@@ -69,7 +69,7 @@ def _verified(file: Path, draft: Path) -> int:
             size = log.head()
             faults = [str(fault) for fault in verdict.faults]
     except StoreError as error:
-        faults = [exits.words_of(error)]
+        faults = [exits.words_of(error).replace(str(draft.absolute()), str(file))]
     if faults:
         why = sentence("{file} is damaged or no log, so nothing was restored:", file=file)
         raise Failed(why, *faults[:3], code=exits.NOT_VERIFIED)

@@ -38,7 +38,7 @@ def checked(content: bytes, key: str | None = None) -> FileCheck:
         record = SharedRecord.model_validate_json(json_text)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        place = "/".join(map(str, first["loc"]))
+        place = "/".join(map(str, first["loc"])) or "JSON"
         return FileCheck((Sentence("shared_record_unreadable", place=place, detail=first["msg"]),), None, None)
     if record.format != FORMAT:
         return FileCheck((Sentence("shared_other_format", number=record.format),), None, None)

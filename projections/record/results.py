@@ -97,9 +97,7 @@ def _deciding(session: Session, paths: Iterable[str]) -> frozenset[str]:
         return frozenset(session.reviewed.deciding)
     steps = session.steps if isinstance(session, Delivery | Orchestration) else ()
     commands = tuple(step.command for step in steps)
-    return frozenset(
-        path for path in paths if is_test(path) or decides(path, commands) or is_instruction(path, COMMON)
-    )
+    return frozenset(path for path in paths if is_test(path) or decides(path, commands) or is_instruction(path, COMMON))
 
 
 def _decides(path: str, deciding: Collection[str]) -> Literal["settings", "test"] | None:

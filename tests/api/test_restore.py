@@ -91,7 +91,8 @@ def test_a_backup_comes_back_whatever_has_happened_since(server: Server, folded:
 
 
 @pytest.mark.parametrize(
-    "spoilt", ["page", *(pytest.param(each, marks=pytest.mark.nightly) for each in ("chain", "other", "half", "text"))]
+    "spoilt",
+    ["page", *(pytest.param(each, marks=pytest.mark.nightly) for each in ("chain", "other", "half", "text", "none"))],
 )
 def test_what_is_no_sound_copy_is_not_restored(server: Server, spoilt: str) -> None:
     server.start()
@@ -105,6 +106,8 @@ def test_what_is_no_sound_copy_is_not_restored(server: Server, spoilt: str) -> N
             copy.write_bytes(content[:8192] + os.urandom(4096) + content[12288:])
         case "half":
             copy.write_bytes(content[: len(content) // 2])
+        case "none":
+            copy.write_bytes(b"")
         case "text":
             copy.write_text("Buy milk.\n")
         case "chain" | "other":
@@ -115,6 +118,7 @@ def test_what_is_no_sound_copy_is_not_restored(server: Server, spoilt: str) -> N
     before = server.database.read_bytes()
     result = hansard(server, "restore", str(copy))
     assert result.returncode == 8 and "nothing was restored" in result.stderr, result.stderr
+    assert f".{server.database.name}" not in result.stderr, "no name of a draft"
     assert server.database.read_bytes() == before
     assert [
         each.name for each in server.folder.glob("*hansard.db*") if "before" in each.name or each.name[0] == "."
