@@ -10,6 +10,7 @@ from adapters.store.errors import StoreError
 from adapters.store.location import reading
 from adapters.store.sqlite.replacement import ENDS, LogInUse, alone, copied, put_in_place
 from api.cli import exits
+from api.cli.audit import fault_words
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.log import settings_of
@@ -67,12 +68,13 @@ def _verified(file: Path, draft: Path) -> int:
         with reading(f"sqlite:///{draft.absolute()}") as log:
             verdict = verify(log)
             size = log.head()
-            faults = [str(fault) for fault in verdict.faults]
+            faults = [fault_words(fault.position, fault.problem) for fault in verdict.faults]
     except StoreError as error:
-        faults = [exits.words_of(error).replace(str(draft.absolute()), str(file))]
+        faults = [exits.words_of(error)]
     if faults:
         why = sentence("{file} is damaged or no log, so nothing was restored:", file=file)
-        raise Failed(why, *faults[:3], code=exits.NOT_VERIFIED)
+        named = [fault.replace(str(draft.absolute()), str(file)) for fault in faults[:3]]
+        raise Failed(why, *named, code=exits.NOT_VERIFIED)
     return size
 
 

@@ -119,6 +119,7 @@ def test_what_is_no_sound_copy_is_not_restored(server: Server, spoilt: str) -> N
     result = hansard(server, "restore", str(copy))
     assert result.returncode == 8 and "nothing was restored" in result.stderr, result.stderr
     assert f".{server.database.name}" not in result.stderr, "no name of a draft"
+    assert "Fault(" not in result.stderr
     assert server.database.read_bytes() == before
     assert [
         each.name for each in server.folder.glob("*hansard.db*") if "before" in each.name or each.name[0] == "."
