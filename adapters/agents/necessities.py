@@ -5,7 +5,7 @@ import shutil
 from typing import Final, NamedTuple
 
 from adapters.agents.acp.settings import AcpSettings
-from adapters.agents.command.call import login
+from adapters.agents.command.call import own_variables
 from adapters.agents.command.settings import CommandSettings
 from adapters.agents.model.endpoint import ModelSettings
 from adapters.agents.team import Member
@@ -32,12 +32,10 @@ def necessity(member: Member) -> Necessity | None:
         return None
     program = settings.argv[0]
     try:
-        own = resolve_secrets({**settings.located(), **settings.env, **login(settings)}).get(
-            "PATH", clean_environment()["PATH"]
-        )
+        path = resolve_secrets(own_variables(settings)).get("PATH", clean_environment()["PATH"])
     except ValueError as error:
         return Necessity(program, "", error)
-    return Necessity(program, shutil.which(program, path=own) or "")
+    return Necessity(program, shutil.which(program, path=path) or "")
 
 
 def _model(settings: ModelSettings) -> Necessity:

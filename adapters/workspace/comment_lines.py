@@ -53,8 +53,8 @@ def whereabouts_of(
 def touched_in(
     folders: Iterable[Path], session: Session, comments: Collection[Comment], turn: TurnStates
 ) -> tuple[str, ...]:
-    """Returns the comments whose lines a turn has changed, moved or removed. Where the lines were gone before, what
-    stands in their place has to have changed; for a comment on a file the file, for one on the whole any file."""
+    """Returns the comments whose lines a turn has changed, moved or removed. Where the lines were already gone, it asks
+    whether their place has changed; for a comment on a file, whether the file has; for one on the whole, any file."""
     folders = tuple(folders)
     places = whereabouts_of(folders, session, comments, head=turn.before)
     with suppress(WorkspaceError):
@@ -205,7 +205,7 @@ class _States:
         return None
 
     def _is_same(self, path: str, first: int, run: LineRun) -> bool:
-        """Returns whether lines that were found in a run say the same to the last blank."""
+        """Returns whether lines that were found again are the same, blanks included."""
         file = self._file(path)
         before, after = file.before[first : first + run.last - run.first + 1], file.after[run.first : run.last + 1]
         return list(before) == list(after)

@@ -1,8 +1,7 @@
 """Finds and clears what lies in the places of submodules (contract-3 §17, nothing is dropped).
 
 They are not checked out, and no commit of the work holds what is in them. The set-up of a repository, or an agent, may
-fill one all the same. Filled it may be; what an agent changes in one would be missing from the work without a word, so
-the agent is told.
+fill one. What an agent changes in a submodule cannot be recorded, so the turn is refused and the agent is told.
 """
 
 import hashlib

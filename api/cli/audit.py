@@ -12,6 +12,7 @@ from adapters.proof.verdict import LogFault, Verification
 from adapters.proof.verify import verify as verify_log
 from adapters.store.errors import StoreError
 from adapters.store.sqlite.failures import is_damaged
+from adapters.store.sqlite.soundness import is_database
 from adapters.store.sqlite.views import is_unavailable
 from api.cli import exits
 from api.cli.checkpoint_file import opened_checkpoint, public_key_of, read_words
@@ -39,7 +40,7 @@ def verify(
     """Verify that the log is complete and unchanged: file, hash chains, versions, rules, views. Exit code 8 if not."""
     if proof is not None:
         return _check_proof(proof, public_key)
-    if file is not None and _is_log(file):
+    if file is not None and is_database(file):
         database = str(file)
     elif file is not None:
         from api.cli.share import check_shared  # the page that it renders takes as long to load as all else
@@ -74,16 +75,6 @@ def verify(
     return code
 
 
-def _is_log(file: Path) -> bool:
-    """Returns whether the file is a log of its own, such as a backup."""
-    try:
-        with file.open("rb") as opened:
-            return opened.read(len(_SQLITE)) == _SQLITE
-    except OSError:
-        return False
-
-
-_SQLITE: Final = b"SQLite format 3\0"
 REWRITTEN: Final = frozenset({"fault_event_changed", "fault_event_rewritten"})
 """Faults that are changes of what was recorded: the views may still show what it was."""
 

@@ -14,6 +14,7 @@ from adapters.proof.checkpoints import NotProved, head
 from adapters.store.errors import StoreError
 from adapters.store.location import reading
 from adapters.store.sqlite.sealed_log import begins_with
+from adapters.store.sqlite.soundness import is_database
 from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.labels import sentence
@@ -70,7 +71,7 @@ def _in_use(draft: Path) -> Iterator[None]:
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Remove what copies to this target left that were killed: nobody holds it."""
+    """Remove the unfinished copies of this target whose processes were killed: nobody locks them any more."""
     for path in target.absolute().parent.glob(f".{glob.escape(target.name)}.*"):
         if re.fullmatch(r"\.[0-9a-f]{8}", path.name.removeprefix(f".{target.name}")) is None:
             continue
@@ -88,8 +89,7 @@ def _is_idle(path: Path, log: Path | None) -> bool:
     if not path.is_file() or (log is not None and log.exists() and path.samefile(log)):
         return False
     wal = path.with_name(f"{path.name}-wal")
-    with path.open("rb") as file:
-        return file.read(16) == b"SQLite format 3\0" and not (wal.exists() and wal.stat().st_size)
+    return is_database(path) and not (wal.exists() and wal.stat().st_size)
 
 
 def _refuse_other(target: Path, draft: Path) -> None:

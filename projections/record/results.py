@@ -91,8 +91,8 @@ def _landing(session: Session) -> LandingView | None:
 
 
 def _deciding(session: Session, paths: Iterable[str]) -> frozenset[str]:
-    """Returns the paths that decide what is validated, or what agents do: those that the reviewer was shown as such,
-    and where nobody has reviewed the work, those whose names say so."""
+    """Returns the paths that decide what is validated, or what agents do: those that were marked for the
+    reviewer, or without a review, those that are known by their names."""
     if session.reviewed is not None:
         return frozenset(session.reviewed.deciding)
     steps = session.steps if isinstance(session, Delivery | Orchestration) else ()

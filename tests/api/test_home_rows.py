@@ -92,7 +92,7 @@ def test_a_wait_for_a_provider_says_until_when_in_the_readers_time(client: TestC
 
 
 def test_an_imported_session_that_was_at_work_does_not_run(client: TestClient, tmp_path: Path) -> None:
-    """On home, its own page, reports and the API alike: no clock goes on, no bar grows."""
+    """Home, its own page, reports and the API agree: no clock runs and no bar grows."""
     name = start(client, delivery({"planner": [{"text": "late", "delayMs": 600_000}]}))
     happened(client, name, "turn.requested")
     assert 'data-elapsed="' in page(client, f"/sessions/{name}")

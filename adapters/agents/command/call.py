@@ -39,7 +39,7 @@ def prepare(
 ) -> Call:
     """Prepare everything. Raises OSError, `Misreadable`, and ValueError for a missing secret."""
     template = settings.template(resumed=resumed, writes=turn.access == "write")
-    env = {**settings.located(), **settings.env, **login(settings)}
+    env = own_variables(settings)
     resolved = resolve_secrets(env)
     _furnish(home, settings.home_files)
     cwd = turn.workspace or _folder(scratch / "workspace")
@@ -83,6 +83,12 @@ def first_message(prompt: bytes) -> bytes:
     text = prompt.decode(errors="replace")
     message = {"role": "user", "content": [{"type": "text", "text": text}]}
     return json.dumps({"type": "user", "message": message}).encode() + b"\n"
+
+
+def own_variables(settings: ProgramSettings) -> dict[str, str]:
+    """Returns what the settings put into the environment; secrets are still references. Raises ValueError if a private
+    home gets no login, or if the provider's address cannot be used."""
+    return {**settings.located(), **settings.env, **login(settings)}
 
 
 def login(settings: ProgramSettings) -> dict[str, str]:

@@ -114,8 +114,9 @@ class ProgramSettings(Value):
     output_bytes: Annotated[int, Field(gt=0, le=1_073_741_824)] | None = None
 
     def located(self) -> dict[str, str]:
-        """The provider's addresses that are set here, by variable: a key of a gateway is of no use elsewhere, and none
-        of another's business. Raises ValueError for one that is no address, or holds a login."""
+        """Returns the addresses of the provider that are set here, by variable. They go with its keys: elsewhere the
+        key of a gateway is of no use, and should not be seen. Raises ValueError for one that is no address, or holds a
+        login."""
         addresses = self._locations()
         for name, url in addresses.items():
             try:

@@ -103,7 +103,7 @@ class SqliteRows(SqlRows):
             with self._connection() as connection, closing(sqlite3.connect(target)) as copy:
                 connection.backup(copy)
                 _forget_sign_ins(copy)
-                copy.execute("PRAGMA journal_mode=DELETE")  # a copy is told from a log in use (`soundness`)
+                copy.execute("PRAGMA journal_mode=DELETE")  # the mark by which `soundness` knows a copy
         except (StoreError, OSError, sqlite3.Error) as error:
             target.unlink(missing_ok=True)
             raise StoreError(Sentence("backup_not_written", path=target, detail=sentence_of(error))) from error

@@ -74,6 +74,15 @@ class LogUse:
         return ""
 
 
+def is_database(path: Path) -> bool:
+    """Returns whether a file is a database of SQLite; False where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(16) == b"SQLite format 3\0"
+    except OSError:
+        return False
+
+
 def _is_unfinished(path: Path) -> bool:
     """Returns whether something is left in the write-ahead log: who closes a log last empties it."""
     with suppress(FileNotFoundError):
@@ -82,7 +91,7 @@ def _is_unfinished(path: Path) -> bool:
 
 
 def _is_write_ahead(path: Path) -> bool:
-    """Returns whether a log was in use: a backup has another mark, and no write-ahead log is its own."""
+    """Returns whether the file is marked as a log in use. A backup is not, whatever lies beside it."""
     with path.open("rb") as file:
         return file.read(20)[18:] == b"\x02\x02"
 

@@ -1,4 +1,4 @@
-"""`hansard rebuild`: the views, folded anew from the log."""
+"""`hansard rebuild`: build the views again from the log."""
 
 from typing import Annotated
 
