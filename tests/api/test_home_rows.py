@@ -60,7 +60,7 @@ def test_head_shows_current_and_awaited_work(client: TestClient) -> None:
     stopped = start(client, orchestration(failing, maxRounds=2))
     until(lambda: session(client, stopped)["status"] == "partial", what="its end")
     text = " ".join(Seen(page(client, f"/sessions/{stopped}")).text.split())
-    assert "0 of 1 agents done after 2 rounds. Docs: Docs: False" in text
+    assert "0 of 1 agents are done after round 2. Docs: Docs: False" in text
     assert "Docs, development, Round 2:" in text
     asks = {"permission": {"title": "rm -rf build"}, "ifDenied": "Without it.", "text": "With it."}
     held = start(client, delivery({"planner": [asks]}))

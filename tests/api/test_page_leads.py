@@ -55,6 +55,14 @@ def test_a_debate_names_its_concern(client: TestClient) -> None:
     assert words_of(panel(client, name, "head")).startswith("The debate needs your decision. No way back ")
 
 
+def test_a_planner_that_answers_by_itself_left_no_plan_to_wait_for(client: TestClient) -> None:
+    name = start(client, orchestration())
+    reached(client, name, "done")
+    assert words_of(panel(client, name, "head")).startswith("Answered directly, without a plan. ")
+    whole = page(client, f"/sessions/{name}")
+    assert "No plan yet." not in whole and "All 0 agents" not in whole
+
+
 def test_a_decided_discussion_says_what_was_decided_and_why(client: TestClient) -> None:
     name = waiting_review(client)
     decide(client, name, "apply_fix")

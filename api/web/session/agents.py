@@ -29,7 +29,7 @@ def matrix(context: PanelContext) -> dict[str, Any]:
         "more": max(0, len(session.agents) - AGENTS),
         "plan_version": session.plan_version,
         "planned": planned,
-        "mode": session.mode,
+        "needs_no_plan": session.mode == "direct" or session.state == "done",
         "signals": session.triage.signals[:20],
     }
 

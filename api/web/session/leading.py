@@ -47,6 +47,8 @@ def lead(context: PanelContext, card: Mapping[str, Any]) -> Lead | None:
             return Lead("head_lead.partial", _counted(session), sent_back(context, session))
         case Orchestration(state="working" | "judging"):
             return Lead("head_lead.round", {"n": session.round, "of": session.last_round}, sent_back(context, session))
+        case Orchestration(state="done", mode="orchestrated", agents=()):
+            return Lead("session_no_plan_needed", {})
         case Orchestration(state="done", mode="orchestrated"):
             return Lead(
                 "head_lead.done_unchanged" if session.no_change else "head_lead.done",
