@@ -64,6 +64,13 @@ def some_ran(counts: Iterable[RunnerCount]) -> bool:
     return any(count.ran is None or count.ran > 0 for count in counts)
 
 
+def names_none(output: str) -> bool:
+    """True if a known runner says that it found no test. After a failure, a count of 0 alone may mean that something
+    did not compile or import."""
+    lines = (_ANSI.sub("", line).strip() for line in output.splitlines() if len(line) <= _LONGEST_LINE)
+    return any(_NONE.fullmatch(line) for line in lines)
+
+
 def _counts(output: str) -> Iterator[RunnerCount]:
     unfinished: int | None = None  # what unittest has run; its next verdict says how many of these it skipped
     pending: dict[str, int] = {}  # node prints each number on its own line
@@ -90,6 +97,10 @@ def _counts(output: str) -> Iterator[RunnerCount]:
                     break
 
 
+_NONE: Final = re.compile(
+    r"(?:=+ )?(?:no tests (?:ran|collected)(?:[ ,].*)?|\d+ deselected(?:, \d+ warnings?)?) in \d[\d.]*m?s.*"  # pytest
+    r"|NO TESTS RAN(?: \(.*\))?|No tests found.*|No test files found.*|error: no tests to run|No tests were found!*"
+)
 _UNITTEST_RAN: Final = re.compile(r"Ran (\d+) tests? in \d.*")
 _UNITTEST_VERDICT: Final = re.compile(r"(?:OK|FAILED|NO TESTS RAN)(?: \((.*)\))?")
 _NODE: Final = re.compile(r"[#ℹ] (tests|skipped) (\d+)")

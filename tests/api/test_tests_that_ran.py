@@ -38,10 +38,17 @@ def project(folder: Path, **files: str) -> Path:
     return folder
 
 
-def run(server: Server, folder: Path, *work: dict[str, str | None]) -> Json:
+def run(
+    server: Server,
+    folder: Path,
+    *work: dict[str, str | None],
+    command: list[str] = TESTS,
+    then: list[str] | None = None,
+) -> Json:
     replies = [{"text": "Done.", "files": files} for files in work]
+    commands = [command, *([then] if then else [])]
     body = delivery(
-        {"dev": replies}, workspace=str(folder), validationCommands=[TESTS], baseline=True, maxIterations=len(work)
+        {"dev": replies}, workspace=str(folder), validationCommands=commands, baseline=True, maxIterations=len(work)
     )
     return ended(server.client, start(server.client, body), seconds=90)
 
@@ -61,6 +68,32 @@ def test_work_after_which_no_test_runs_fails(server: Server, tmp_path: Path) -> 
     assert [event["cause"] for event in failed] == ["no_tests", "no_tests"]
     assert "ran no test" in failed[0]["summary"]
     assert [report["reason"] for report in reports(server, session)] == ["no_tests", "no_tests"]
+    lost = {"what": "tests", "path": None, "before": 1, "after": 0}
+    assert [report["weakened"][0] for report in reports(server, session)] == [lost, lost]
+    assert session["report"]["weakened"][0] == lost
+
+
+def test_a_runner_that_fails_where_it_finds_no_test_has_lost_them(server: Server, tmp_path: Path) -> None:
+    """As pytest does, with its exit code 5."""
+    plain = "from shop import total\n\n\ndef test_total():\n    assert total([1, 2]) {sign} 3\n"
+    folder = project(tmp_path / "shop", **{"tests/test_shop.py": plain.format(sign="!=")})
+    command = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    gone = {"tests/test_shop.py": plain.format(sign="==").replace("test_total", "check_total"), "shop.py": FIXED}
+    session = run(server, folder, gone, command=command)
+    [failed] = only(events(server.client, session["id"]), "delivery.validation_failed")
+    assert failed["cause"] == "no_tests"
+    assert {"what": "tests", "path": None, "before": 1, "after": 0} in failed["weakened"]
+
+
+def test_a_command_after_the_one_that_failed_has_lost_nothing(server: Server, tmp_path: Path) -> None:
+    files = {"tests/test_shop.py": CASE.format(body="pass"), "more/test_more.py": CASE.format(body="pass")}
+    second = [*TESTS[:-1], "more"]
+    folder = project(tmp_path / "shop", **files)
+    session = run(server, folder, {"tests/test_shop.py": "import unittest\n"}, command=TESTS, then=second)
+    [failed] = only(events(server.client, session["id"]), "delivery.validation_failed")
+    assert [each for each in failed["weakened"] if each["what"] == "tests"] == [
+        {"what": "tests", "path": None, "before": 1, "after": 0}
+    ]
 
 
 def test_where_there_never_were_tests_a_pass_counts_for_nothing(server: Server, tmp_path: Path) -> None:

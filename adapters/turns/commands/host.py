@@ -213,14 +213,14 @@ class HostCommands:
         state = tree or job.session.tree
         if verdict.failure is not None or state is None or workspace.in_place is not None:
             return verdict
-        ran = verdict.passed  # after a failure, the commands that follow did not run
+        counted = verdict.counted if verdict.compares_tests else ()
         less = await asyncio.to_thread(
             weakened,
             workspace,
             state,
             commands,
-            before=together(count for each in tests.values() for count in each) if ran else (),
-            after=verdict.tests if ran else (),
+            before=together(count for command in counted for count in tests.get(command, ())),
+            after=verdict.tests if counted else (),
         )
         if verdict.coverage_report is None:
             return replace(verdict, weakened=less)

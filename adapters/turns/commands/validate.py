@@ -22,7 +22,7 @@ from adapters.turns.commands.clock import BudgetClock
 from adapters.turns.commands.coverage import AwaitedReport, WrittenReport
 from adapters.turns.commands.prepare import CommandPlaces, RepeatedPlace
 from adapters.turns.commands.run import CommandPlace, output_of, own_program, reasons_of, run_of, run_step
-from domain.checks.test_counts import NO_COUNTS, RunnerCount, counts_in, none_ran, some_ran, together
+from domain.checks.test_counts import NO_COUNTS, RunnerCount, counts_in, names_none, none_ran, some_ran, together
 from domain.checks.weakening import Weakening
 from domain.delivery.validation import Baseline, failed_tests, not_startable, service_state, unready
 from domain.session.attempts import Failure
@@ -61,6 +61,8 @@ class WorkVerdict:
     cause: Cause | None = None
     tests: tuple[RunnerCount, ...] = ()
     """How many tests ran, as far as the output says."""
+    counted: tuple[str, ...] = ()
+    """The commands whose tests these are: those up to the first that failed."""
     weakened: tuple[Weakening, ...] = ()
     """What makes the validation prove less than before the work."""
     coverage_report: WrittenReport | None = None
@@ -74,6 +76,11 @@ class WorkVerdict:
     @property
     def passed(self) -> bool:
         return self.failure is None and self.result.passed
+
+    @property
+    def compares_tests(self) -> bool:
+        """True if the number of tests says something: after another failure, runners may have stopped early."""
+        return self.passed or self.cause == "no_tests"
 
     @property
     def ran_no_tests(self) -> bool:
@@ -116,6 +123,10 @@ class _Series:
     def tests(self) -> tuple[RunnerCount, ...]:
         """The number of tests that ran, as far as the output says."""
         return together(count for output in self.outputs for count in counts_in(output_of(output)))
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        return tuple(run.command for run in self.runs)
 
     @property
     def passed(self) -> bool:
@@ -220,7 +231,8 @@ class WorkValidation:
         there = tuple(_shown(run, finished) for run, finished in zip(series.runs, series.outputs, strict=True))
         flaky = _together(verdict.flaky, series.flaky)
         if series.passed:
-            return replace(verdict, clean_room=clean, flaky=flaky, in_clean_room=there, tests=series.tests)
+            verdict = replace(verdict, clean_room=clean, flaky=flaky, in_clean_room=there)
+            return replace(verdict, tests=series.tests, counted=series.commands)
         failed_run, output = series.runs[-1], series.outputs[-1]
         result = outcome(series.runs)
         code = "no_tests_in_clean_room" if failed_run.no_tests else "only_passes_with_leftovers"
@@ -239,6 +251,7 @@ class WorkValidation:
             flaky=flaky,
             cause="no_tests" if failed_run.no_tests else "only_passes_with_leftovers",
             tests=series.tests,
+            counted=series.commands,
         )
 
     def _verdict(self, series: _Series, steps: Sequence[ValidationStep], place: CommandPlace) -> WorkVerdict:
@@ -255,6 +268,7 @@ class WorkValidation:
             stale=tuple(series.stale),
             cause="no_tests" if series.runs and series.runs[-1].no_tests else None,
             tests=series.tests,
+            counted=series.commands,
             place=place,
         )
 
@@ -305,13 +319,21 @@ class WorkValidation:
                     else:
                         series.flaky.append(repeated.flake)
                     run, finished = run_of(step, repeated.run, self._settings), repeated.run
-            if run.passed and some_ran(self._tests.get(step.command, ())) and none_ran(counts_in(output_of(finished))):
+            if self._lost_its_tests(step, finished):
                 run = run.changed(no_tests=True)
             series.runs.append(run)
             series.outputs.append(finished)
             if not run.passed:
                 break
         return series
+
+    def _lost_its_tests(self, step: ValidationStep, finished: Finished) -> bool:
+        """True if the runner says that it ran no test, whatever its exit code, and it did before the work."""
+        output = output_of(finished)
+        is_empty = finished.ended == "exit" and none_ran(counts_in(output))
+        return (
+            is_empty and some_ran(self._tests.get(step.command, ())) and (not finished.exit_code or names_none(output))
+        )
 
     async def again(
         self,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.checks.test_counts import counts_in, none_ran, some_ran
+from domain.checks.test_counts import counts_in, names_none, none_ran, some_ran
 
 RAN: list[tuple[str, str, int | None, int]] = [  # runner, output, ran, skipped
     ("pytest", "...\n3 passed, 1 skipped, 2 xfailed, 1 warning in 0.12s", 5, 1),
@@ -90,3 +90,34 @@ def test_the_runs_of_one_runner_are_added_up() -> None:
 def test_long_hostile_output_is_read_in_little_time() -> None:
     lines = ["1 a" + ", 1 a" * 190, "Tests: one, Assertions: 1" + ", A: 1" * 150, "ok \t" + "x" * 900] * 2_000
     assert not some_ran(counts_in("\n".join(lines)))
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "\x1b[33mno tests ran\x1b[0m\x1b[33m in 0.01s\x1b[0m",
+        "============ no tests collected (3 deselected) in 0.02s ============",
+        "===== 5 deselected in 0.01s =====",
+        "Ran 0 tests in 0.000s\n\nNO TESTS RAN",
+        "No tests found, exiting with code 1\nRun with `--passWithNoTests`",
+        "No test files found, exiting with code 1",
+        "error: no tests to run",
+    ],
+)
+def test_a_runner_says_that_it_found_no_test(output: str) -> None:
+    assert names_none(output)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "Test Files  1 failed (1)\n     Tests  no tests",
+        "Test Suites: 1 failed, 1 total\nTests:       0 total",
+        "FAIL\texample.com/a [build failed]\n?   \texample.com/b\t[no test files]",
+        "Ran 0 tests in 0.000s\n\nFAILED (errors=1)",
+        "> Task :a:test NO-SOURCE\n> Task :b:compileJava FAILED",
+        "1 error in 0.10s",
+    ],
+)
+def test_a_count_of_none_may_have_another_reason(output: str) -> None:
+    assert not names_none(output)
