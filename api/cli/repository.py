@@ -38,7 +38,7 @@ _READ_ONLY: Final = (
 _COMPLAINTS: Final[Mapping[str, tuple[int, tuple[str, ...]]]] = {
     "not a git repository": (exits.USAGE, ("{folder} is not in a git repository.",)),
     "must be run in a work tree": (
-        exits.USAGE,
+        exits.REFUSED,
         (
             "{folder} is in a git repository without a checkout.",
             "Make one (git worktree add FOLDER BRANCH) and run the command there.",

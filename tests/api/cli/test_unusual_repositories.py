@@ -62,12 +62,46 @@ def test_a_bare_repository_has_no_checkout(
     bare = tmp_path / "bare.git"
     git(tmp_path, "clone", "--quiet", "--bare", str(here), str(bare))
     monkeypatch.chdir(bare)
+    before = (git(bare, "rev-parse", "HEAD"), git(bare, "for-each-ref"))
     result = hansard(command, delivered)
-    assert (result.code, result.out) == (2, "")
+    assert (result.code, result.out) == (4, "")
+    assert (git(bare, "rev-parse", "HEAD"), git(bare, "for-each-ref")) == before
     assert result.err.splitlines() == [
         f"hansard: {bare} is in a git repository without a checkout.",
         "  Make one (git worktree add FOLDER BRANCH) and run the command there.",
     ]
+
+
+@pytest.mark.parametrize("command", ["apply", "merge"])
+def test_the_folder_of_git_is_no_checkout(
+    hansard: Hansard, here: Path, delivered: str, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    before = state(here)
+    monkeypatch.chdir(here / ".git")
+    result = hansard(command, delivered)
+    assert (result.code, result.out, state(here)) == (4, "", before)
+
+
+@pytest.mark.parametrize("command", ["apply", "merge"])
+def test_the_result_of_a_bare_repository_is_refused_there_and_landed(
+    hansard: Hansard,
+    here: Path,
+    runs: Runs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+) -> None:
+    bare = tmp_path / "bare.git"
+    git(tmp_path, "clone", "--quiet", "--bare", str(here), str(bare))
+    monkeypatch.chdir(bare)
+    session_id = runs()
+    before = git(bare, "for-each-ref")
+    assert hansard(command, session_id).code == 4
+    assert git(bare, "for-each-ref") == before
+    git(bare, "worktree", "add", "--quiet", str(tmp_path / "tree"), "main")
+    monkeypatch.chdir(tmp_path / "tree")
+    assert hansard(command, session_id).code == 0
+    assert (tmp_path / "tree" / "new" / "b.txt").read_text() == "new\n"
 
 
 @pytest.mark.parametrize(
