@@ -1,12 +1,38 @@
 """The progress of a session in a few words: its round, or its iteration and what it has used of its budget."""
 
-from typing import TYPE_CHECKING
+import time
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
 
 from api.cli.labels import recorded, sentence
 from api.cli.terminal import minutes
 
 if TYPE_CHECKING:
     from api.cli.answers import Session
+
+
+_STANDS_STILL: Final = frozenset({"permission", "imported"})
+_PROVIDER: Final = frozenset({"rate_limit", "overloaded", "setup"})
+
+
+def stands_still(session: "Session") -> bool:
+    """True if the budget's clock does not run: nobody is at work, or a person or a provider is waited for."""
+    turns = [turn for turn in session.get("outstandingTurns") or () if turn.get("work") != "wait"]
+    if session["status"] != "running" or session.get("held") or session.get("scopeRequest") or not turns:
+        return True
+    if any(turn.get("waitingFor") == "permission" for turn in turns):
+        return True
+    return all(turn.get("waitingFor") in _STANDS_STILL | _PROVIDER for turn in turns)
+
+
+def present(session: "Session") -> "Session":
+    """The session with the time that it has used by now: `elapsedMs` is as of its last event."""
+    budget = session.get("budget")
+    if not isinstance(budget, dict) or stands_still(session):
+        return session
+    since = datetime.fromisoformat(str(session["updatedAt"])).timestamp()
+    elapsed = int(budget["elapsedMs"]) + max(0, round((time.time() - since) * 1000))
+    return {**session, "budget": {**budget, "elapsedMs": elapsed}}
 
 
 def figures(session: "Session", *, waited_ms: int = 0) -> list[str]:

@@ -13,8 +13,7 @@ from rich.console import Console, RenderableType
 from rich.live import Live as RichLive
 from rich.text import Text
 
-from api.cli.exits import rests
-from api.cli.figures import figures
+from api.cli.figures import figures, stands_still
 from api.cli.labels import recorded, sentence
 from api.cli.matrix import MARKS, matrix
 from api.cli.tables import packed, shortened, wrapped
@@ -254,7 +253,7 @@ class LiveScreen:
         if self._session is None:
             return ""
 
-        waited = 0 if rests(self._session) else round((monotonic() - self._at) * 1000)
+        waited = 0 if stands_still(self._session) else round((monotonic() - self._at) * 1000)
         open_ = [child for child in self._below.values() if child["status"] not in ("decided", "cancelled")]
         width = self._console.width
         parts = [

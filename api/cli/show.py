@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Final
 
 from api.cli import exits
+from api.cli.figures import present
 from api.cli.options import HERE, AsJson, At, Id, Where
 from api.cli.reader import reader_of
 from api.cli.reader_port import SessionReader
@@ -28,7 +29,7 @@ def show(session: Id, /, *, at: At = None, json: AsJson = False, where: Where = 
         item = answer["session"]
         cause = reader.cause(str(item["id"]), at) if item.get("reason") or item["status"] in _STOPPED else None
         is_worked_on = at is not None or _is_worked_on(reader, answer["session"])
-        put_pairs(details(item, answer.get("availableCommands") or [], cause))
+        put_pairs(details(item if at is not None else present(item), answer.get("availableCommands") or [], cause))
         if not is_worked_on:
             say_no_worker(str(answer["session"]["id"]))
     return exits.OK

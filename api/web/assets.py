@@ -17,9 +17,9 @@ from domain.values.sentences import Sentence
 
 WEB: Final = Path(__file__).parent
 SHEETS: Final = (
-    "app", "frame", "controls", "home", "matter", "session", "gauges", "panels", "tables", "prose", "drawings",
-    "events", "turns", "changes", "comments", "compare", "chat", "lab", "gantt", "palette", "sheet", "log", "reports",
-    "replay", "print",
+    "app", "frame", "controls", "home", "matter", "session", "gauges", "panels", "tables", "prose", "worklog",
+    "drawings", "events", "turns", "changes", "comments", "compare", "chat", "lab", "gantt", "palette", "sheet", "log",
+    "reports", "replay", "print",
 )  # fmt: skip
 SCRIPTS: Final = (
     "keys",

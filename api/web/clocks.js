@@ -56,34 +56,54 @@ function length(milliseconds) {
 /** How long there is until a moment. The moment itself is the tooltip. */
 function left(time) {
   const at = new Date(time.dateTime);
-  const words = time.dataset.left.replace("{time}", length(at - Date.now()));
+  const words = time.dataset.left.replace("{time}", length(at - moment));
   if (time.textContent === words) return;
   time.textContent = words;
   time.title = at.toLocaleString(document.documentElement.lang);
 }
 
+/** The moment that all clocks of the page show. */
+let moment = Date.now();
+export const present = () => moment;
+
 /** Sets all running clocks of the page, and the bar of the time used. */
 export function tick() {
+  moment = Date.now();
   for (const time of document.querySelectorAll("time[data-since]")) {
-    time.textContent = clocked(time.dateTime);
+    time.textContent = clocked(time.dateTime, moment);
   }
   for (const time of document.querySelectorAll("time[data-left]")) left(time);
-  for (const wait of document.querySelectorAll("[data-until]")) wait.toggleAttribute("hidden", new Date(wait.dataset.until) <= Date.now());
-  for (const over of document.querySelectorAll("[data-after]")) over.hidden = new Date(over.dataset.after) > Date.now();
-  if ("replay" in document.body.dataset || !document.body.dataset.follows) return;
+  const past = "replay" in document.body.dataset;
+  for (const wait of document.querySelectorAll("[data-until]")) wait.toggleAttribute("hidden", !past && new Date(wait.dataset.until) <= moment);
+  for (const over of document.querySelectorAll("[data-after]")) over.hidden = past || new Date(over.dataset.after) > moment;
+  if (past || !document.body.dataset.follows) return;
   const stood = [...document.querySelectorAll("[data-still]")].map((found) => Number(found.dataset.still));
-  for (const clock of document.querySelectorAll("[data-elapsed]")) goOn(clock, Math.min(Date.now(), ...stood));
+  const standing = Math.min(moment, ...stood);
+  for (const clock of document.querySelectorAll("[data-elapsed]")) goOn(clock, standing);
+  for (const place of document.querySelectorAll("[data-waited]")) wait(place, standing);
   for (const drawing of document.querySelectorAll("svg[data-begin]")) grow(drawing);
 }
 
 /** The time used goes on from the version that the page shows, up to now, or since when a person is waited for. */
 function goOn(clock, now) {
-  const asOf = Math.min(now, Number(clock.dataset.asOf));
-  const words = clocked(asOf - Number(clock.dataset.elapsed), now);
+  const elapsed = used(clock, now);
+  const words = clocked(0, elapsed);
   if (clock.textContent !== words) clock.textContent = words;
   const bar = clock.closest(".gauge")?.querySelector("meter");
-  const elapsed = now - asOf + Number(clock.dataset.elapsed);
   if (bar && Math.abs(elapsed - bar.value) >= bar.max / BAR_STEPS) bar.value = elapsed;
+}
+
+/** The milliseconds used at that moment. */
+function used({ dataset: { elapsed, asOf } }, now) {
+  return Number(elapsed) + (asOf ? Math.max(0, now - Number(asOf)) : 0);
+}
+
+/** What is not time used was waiting: together they are the time since the beginning. */
+function wait(place, now) {
+  const whole = Math.floor((moment - Number(place.dataset.begin)) / SECOND);
+  const waited = whole - Math.floor(used({ dataset: { elapsed: place.dataset.waited, asOf: place.dataset.asOf } }, now) / SECOND);
+  const words = waited > 0 ? place.dataset.words.replace("{n}", clocked(0, waited * SECOND)) : "";
+  if (place.textContent !== words) place.textContent = words;
 }
 
 const [TICKS, SECOND, LABEL] = [6, 1000, 70];
@@ -92,10 +112,10 @@ const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10
 /** Draws a timeline up to now: what is over becomes shorter, what still goes on reaches the end. */
 function grow(drawing) {
   const [begin, end] = [Number(drawing.dataset.begin), Number(drawing.dataset.end)];
-  const whole = Math.max(Date.now(), end) - begin;
+  const whole = Math.max(moment, end) - begin;
   const share = (end - begin) / whole;
   const time = drawing.closest(".part")?.querySelector("[data-gantt-time]");
-  if (time) time.textContent = clocked(begin);
+  if (time) time.textContent = clocked(Number(time.dataset.ganttTime), moment);
   if (Math.abs(share - Number(drawing.dataset.share ?? 1)) < 1 / (2 * BAR_STEPS) * share) return;
   if (Date.now() < Number(drawing.dataset.rests ?? 0)) return;
   const parts = drawing.querySelectorAll("rect, a > text, svg");

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import Any, Final
 
-from api.web.model import REASON, badge, clock, money, owner
+from api.web.model import REASON, badge, clock, money, owner, paused_until
 from api.web.plain_text import cut, cut_plain, short_command
 from domain.session.state import Session
 from projections.engine.ports import Database
@@ -36,20 +36,13 @@ def _item(item: SessionItem, facts: overview.Facts | None, find: Callable[[str],
     return item.wire() | {
         "cost": money(facts.cost_micros) if facts else "",
         "lasted": clock(facts.lasted_ms) if facts and item.outcome else "",
-        "paused_until": _paused_until(item),
+        "paused_until": paused_until(item.outstanding_turns),
         "badge": "held" if held else badge(item),
         "ended": _ended(item),
         "labels": [cut(label, 64) for label in item.labels[:5]],
         "by": owner(item.owner),
         "folder": cut(PurePath(item.repository or "").name, 24),
     }
-
-
-def _paused_until(item: SessionItem) -> str:
-    """When the first of its turns is tried again, where all of them wait for a provider; else ""."""
-    turns = [turn for turn in item.outstanding_turns if turn.work != "wait"]
-    hours = [turn.waiting_until or "" for turn in turns]
-    return min(hours) if hours and all(hours) else ""
 
 
 def _ended(item: SessionItem) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 // while its tab is visible. A browser opens only six connections to a server, so all tabs together open a few streams
 // at a time; the other turns poll.
 
-import { clocked } from "./clocks.js";
+import { clocked, present } from "./clocks.js";
 
 const SEATS = 3;
 const POLL_MS = 500;
@@ -115,9 +115,9 @@ function stepsIn(place) {
 
   function tick() {
     if (listed) return;
-    const due = Date.now() >= new Date(began); // what waits for its next attempt is not at work
+    const due = present() >= new Date(began); // what waits for its next attempt is not at work
     const said = [...steps.values()].map(({ words, came }) => [words.verb, words.what].filter(Boolean).join(" ") + came);
-    const words = due ? [...said, clocked(began)].join(" · ") : "";
+    const words = due ? [...said, clocked(began, present())].join(" · ") : "";
     if (place.textContent !== words) place.textContent = words;
   }
 

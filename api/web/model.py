@@ -3,10 +3,11 @@
 Every text is cut here, so that the size of a page is bounded whatever agents write.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from domain.values.budget import dollars
-from projections.views.session import IMPORTED, is_imported
+from projections.views.session import IMPORTED, TurnView, is_imported
 from projections.views.sessions import SessionItem
 
 REASON = 200
@@ -75,6 +76,12 @@ def badge(item: SessionItem) -> str:
     if is_imported(item.outstanding_turns):
         return IMPORTED
     return "unchanged" if item.outcome is not None and item.outcome.reason == "no_change" else item.status
+
+
+def paused_until(turns: Sequence[TurnView]) -> str:
+    """When the first of these turns is tried again, where all of them wait for their next attempt; else ""."""
+    hours = [turn.waiting_until or "" for turn in turns if turn.work != "wait"]
+    return min(hours) if hours and all(hours) else ""
 
 
 _ICON_STATES: Final = {

@@ -46,6 +46,19 @@ def test_a_wait_for_a_provider_says_why_until_when_and_whether_it_counts(client:
     assert '<span class="turn-state is-waiting">‖ waiting</span>' in panel(client, session_id, "turns")
 
 
+def test_a_session_that_waits_for_its_provider_says_so_in_its_head(client: TestClient) -> None:
+    """As home does, until the hour comes; as of its event it still waits."""
+    session_id = waiting(client)
+    [turn] = session(client, session_id)["outstandingTurns"]
+    html = page(client, f"/sessions/{session_id}")
+    title = html[html.index("data-badge") : html.index("<h1>")]
+    assert f'<span data-until="{turn["waitingUntil"]}"><span class="badge is-paused">' in title
+    assert f'<span data-after="{turn["waitingUntil"]}" hidden><span class="badge is-running">' in title
+    assert "planner waits: rate limit, continues at" in words_of(panel(client, session_id, "head"))
+    past = page(client, f"/sessions/{session_id}?at=4")
+    assert '<span data-badge><span class="badge is-paused">' in past
+
+
 def test_the_hour_of_the_next_attempt_is_the_readers_in_the_list_of_events_too(client: TestClient) -> None:
     session_id = waiting(client)
     [turn] = session(client, session_id)["outstandingTurns"]

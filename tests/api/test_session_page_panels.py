@@ -259,7 +259,7 @@ def test_agents_markdown_stays_complete_and_quoted_in_the_worklog(client: TestCl
         assert re.search(r"<td>a.py</td>", quote) and "```" not in quote
         assert "never closed" in quote and "&lt;script&gt;" in quote
     outside = re.sub(r"<blockquote>.*?</blockquote>", "", html, flags=re.DOTALL)
-    assert outside.count("Final Summary") == 1 and "evil" not in outside
+    assert outside.count("Final Summary") == 2 and "evil" not in outside
     assert "success" in words_of(outside).lower()
 
 
@@ -285,3 +285,15 @@ def test_a_version_that_is_not_there_leads_back_to_the_session(client: TestClien
     answer = client.get(f"/sessions/{session_id}?at=999", headers={"Accept": "text/html"})
     assert answer.status_code == 404
     assert f'href="/sessions/{session_id}">Back to the session</a>' in answer.text
+
+
+def test_the_worklog_has_its_contents_and_facts_beside_the_text(client: TestClient) -> None:
+    """Each line of the contents leads to a heading of ours, and what agents quote is none."""
+    session_id = reached(client, begun(client, delivery({"planner": [WRITTEN]})), "success")
+    html = panel(client, session_id, "worklog")
+    contents, text, facts = (part for part in re.split(r'<div class="prose(?: noted)?">', html))
+    places = re.findall(r'<a href="#([^"]+)">', contents)
+    assert places == re.findall(r'<h[34] id="([^"]+)">', text) and len(places) > 8
+    assert "Final Summary" in words_of(contents) and words_of(contents).count("Final Summary") == 1
+    assert "Phase Status Matrix" in facts and "Phase Status Matrix" not in text
+    assert "Status: success" in words_of(facts) and "Work Log:" not in words_of(html)

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from playwright.sync_api import Browser, expect
 
-from tests.api.scenes import begun, reached, two_iterations
+from tests.api.scenes import asking, begun, reached, two_iterations
 from tests.api.server import Server, delivery, events, start
 from tests.browser.browsing import PATIENCE_MS, Browsing, browsing, live
 
@@ -60,6 +60,34 @@ def test_session_shows_current_activity_in_one_line(site: Browsing, server: Serv
     )
     server.client.post(f"/api/sessions/{name}/cancel", json={})
     expect(page.locator("[data-activity]")).to_have_count(0)
+
+
+CLOCKS = """() => ({
+  used: [...document.querySelectorAll("[data-elapsed]")].map((clock) => clock.textContent),
+  whole: document.querySelector("[data-gantt-time]").textContent,
+  step: document.querySelector("[data-activity]")?.textContent.split(" · ").at(-1) ?? "",
+  waited: document.querySelector("[data-waited]").textContent,
+})"""
+
+
+def test_the_clocks_of_a_page_agree(site: Browsing, server: Server) -> None:
+    """Head, budget, timeline and the step at work at any moment; what is not time used is waiting."""
+    name = at_work(server, EDITED, BEGUN)
+    page = site.tab(f"/sessions/{name}")
+    expect(page.locator("[data-activity]")).to_contain_text("Run pytest")
+    for _ in range(10):
+        page.wait_for_timeout(230)
+        found = page.evaluate(CLOCKS)
+        assert {*found["used"], found["whole"]} == {found["step"]} and not found["waited"], found
+    server.client.post(f"/api/sessions/{name}/cancel", json={})
+    asks = asking(server.client)
+    page.goto(f"{server.url}/sessions/{asks}")
+    for _ in range(10):
+        page.wait_for_timeout(230)
+        found = page.evaluate(CLOCKS)
+        assert found["waited"] in ("", f"({found['whole']} waiting)"), found
+    assert found["waited"]
+    server.client.post(f"/api/sessions/{asks}/cancel", json={})
 
 
 def test_many_tabs_show_it_though_few_have_a_stream(site: Browsing, server: Server) -> None:

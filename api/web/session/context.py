@@ -137,6 +137,11 @@ class PanelContext:
         return sum(at[fork - 1] - at[fork - 2] for fork in forks)
 
     @property
+    def begin(self) -> int:
+        """The moment from which its own time counts: of a fork without the time between it and what it shares."""
+        return self.trail.at[0] + self._before_forks(self.version)
+
+    @property
     def waited_ms(self) -> int:
         """Of a delivery the time that its budget did not count: it waited for a provider or a person. A comment on a
         result that is there is no wait."""

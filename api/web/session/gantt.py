@@ -117,7 +117,8 @@ def gantt(context: PanelContext) -> dict[str, Any]:
     return {
         "width": width,
         "height": HEAD + LANE * len(shown),
-        "time": seconds_or_clock(whole),
+        "time": seconds_or_clock(whole - (context.begin - begin)),
+        "time_begin": context.begin,
         "begin": begin,
         "end": begin + whole if going else 0,
         "ticks": [

@@ -1,7 +1,7 @@
 """The first thing seen: the state, how far it is, and its budget: what was used, what is left, and how it went down
 (S4 §9.4)."""
 
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from api.web.model import clock, money, owner
 from api.web.plain_text import cut, in_line, short_command
@@ -12,7 +12,7 @@ from api.web.session.pull_requests import pull_request_shown
 from api.web.session.session_clock import present
 from api.web.session.status import asked_by, decision
 from api.web.session.turns import live
-from api.web.session.waits import wait_of
+from api.web.session.waits import TurnWait, wait_of
 from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
 from domain.orchestration.state import Orchestration
@@ -60,8 +60,26 @@ def head(context: PanelContext) -> dict[str, Any]:
         "cost": money(_spent(context)),
         "forked_from": context.past(context.trail.forks)[-1:],
         "elapsed": context.elapsed,
+        "paused": () if begins else _paused(context),
         **present(context),
     }
+
+
+class Pause(NamedTuple):
+    """An agent, and what it waits for."""
+
+    agent: str
+    wait: TurnWait
+
+
+def _paused(context: PanelContext) -> tuple[Pause, ...]:
+    """The turn that is tried again first, where the session does nothing but wait for that."""
+    turns = [turn for turn in context.it["outstandingTurns"] if turn["work"] != "wait"]
+    waits = [(turn["agent"], wait_of(context, turn["turnId"])) for turn in turns]
+    timed = [Pause(cut(agent, 60), wait) for agent, wait in waits if wait and wait.until]
+    if context.imported or len(timed) < len(waits):
+        return ()
+    return tuple(sorted(timed, key=lambda pause: pause.wait.until)[:1])
 
 
 def _spent(context: PanelContext) -> int | None:

@@ -30,6 +30,7 @@ from api.web.session import (
     status,
     turns,
     work,
+    worklog,
 )
 from api.web.session.context import PanelContext
 from domain.session.comments import Whereabouts
@@ -95,7 +96,7 @@ PANELS: Final = (
     Panel("discussion", discussion.discussion, TALKS, tab="findings"),
     Panel("reviews", work.reviews, ("delivery",), tab="findings"),
     Panel("family", work.family, tab="findings"),
-    Panel("worklog", work.worklog, tab="worklog"),
+    Panel("worklog", worklog.worklog, tab="worklog"),
 )
 
 

@@ -17,7 +17,8 @@ from api.http.problems import of_field
 from api.http.requests import answer_headers, number, only
 from api.node.session_answers import not_run_here
 from api.system import System
-from api.web.model import ICONS, badge, clock, icon_of
+from api.web.home_rows import RUNNING
+from api.web.model import ICONS, badge, clock, icon_of, paused_until
 from api.web.renderer import KEY, explicit, fragment, language_of, may_send, needs, page, render
 from api.web.sent_forms import NOTHING, Sent
 from api.web.session.act import act
@@ -181,6 +182,7 @@ def _page(
         newest=now.version,
         replay=at is not None,
         badge=badge_of(then) if at else _badge_now(inside, now),
+        paused=_paused(then),
         clock=clock(gallery(request).trail(then).clock(then.version)),
         panels={name: (made.hash, _safe(made.html)) for name, made in panels.items()},
         tab=seen.tab,
@@ -237,7 +239,9 @@ def _version_body(
     return {
         "version": then.version,
         "icon": icon_of(state),
-        "badge": fragment(say, explicit(request), "badge.html", state=state).strip(),
+        "badge": fragment(
+            say, explicit(request), "badge.html", state=state, paused=_paused(then), past=not shown
+        ).strip(),
         "title": f"{ICONS.get(state, '○')} {words} · {say('product')}",
         "clock": clock(trail.clock(then.version)),
         "gap": trail.gap(then.version),
@@ -273,6 +277,11 @@ def _badge_now(inside: System, now: Session) -> str:
     if is_imported(not_run_here(turns, inside.imported_turns(turns))):
         return IMPORTED
     return "waiting_for_decision" if needs_choice else badge_of(now)
+
+
+def _paused(session: Session) -> str:
+    """Until when a session only waits for its next attempt."""
+    return paused_until(view(session).outstanding_turns) if badge_of(session) in RUNNING else ""
 
 
 def _follows(now: Session) -> str:

@@ -8,11 +8,14 @@ from domain.kinds import is_over
 
 
 def present(context: PanelContext) -> dict[str, Any]:
-    """What a clock of the page needs to go on from this version: it runs while agents are at work, here."""
+    """What the clocks of the page need to go on from this version: the time used runs while agents are at work, here;
+    the rest of the time since `begin` was waiting."""
     session = context.session
     stopped = session.stopped_at is not None if isinstance(session, Delivery) else context.badge == "partial"
+    over = stopped or context.imported or is_over(session)
     return {
         "elapsed_ms": context.elapsed_ms,
         "as_of": session.budget_time(session.updated_at) if isinstance(session, Delivery) else session.updated_at,
-        "ticks": not (stopped or context.needs_somebody or context.imported or is_over(session)),
+        "ticks": not (over or context.needs_somebody),
+        "begin": context.begin if isinstance(session, Delivery) and not over else 0,
     }

@@ -1,20 +1,15 @@
-"""What a session was given and what was written down: inputs, the reviewer's outcomes, worklog, children."""
+"""What a session was given and what was written down: inputs, the reviewer's outcomes, children."""
 
-import re
 from typing import Any, Final
 
-from api.web.plain_text import cut, newest_of, with_blocks
-from api.web.session.context import LONG, SENTENCE, PanelContext, rendered, tame
-from projections.record import worklog as log
+from api.web.plain_text import cut
+from api.web.session.context import LONG, SENTENCE, PanelContext, tame
 from projections.record.trail import ReviewMark
 
 TASK: Final = 4_000
 FILES, STEPS, LABELS, CHILDREN = 50, 20, 32, 50
 """Entries: of lists of the input, and of children."""
-_TIME: Final = re.compile(r": ((\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d{3}Z)(?=</li>)")
 ISSUES = 30
-ENTRIES: Final = 1_000
-"""Of the worklog's log, at most: more than its newest characters can hold."""
 
 
 def task(context: PanelContext) -> dict[str, Any]:
@@ -87,18 +82,6 @@ def _outcome(review: ReviewMark) -> dict[str, Any]:
         "fixes": [cut(step, SENTENCE) for step in review.fixes[:ISSUES]],
         "more": max(0, len(review.issues) - ISSUES),
     }
-
-
-def worklog(context: PanelContext) -> dict[str, Any]:
-    language = context.language
-    whole = log.render(context.record.worklog, context.session, newest=ENTRIES, language=language)
-    text, shortened = newest_of(whole, language)
-    return {"html": _local_times(rendered(with_blocks(text))), "cut": shortened}
-
-
-def _local_times(html: str) -> str:
-    """The times at the ends of entries, which the script shows in the reader's time."""
-    return _TIME.sub(r': <time datetime="\1" data-local>\2 \3 UTC</time>', html)
 
 
 def family(context: PanelContext) -> dict[str, Any]:

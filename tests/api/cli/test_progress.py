@@ -1,11 +1,13 @@
 """The output while a session runs."""
 
 import io
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from rich.console import Console
 
+from api.cli.figures import present
 from api.cli.matrix import history
 from api.cli.progress import Lines, LiveScreen, Phases, Steps, figures, screen, summary
 
@@ -32,6 +34,25 @@ def test_session_status_has_three_lines() -> None:
         "✓planning ▶review ✗validation ·packaging ",
         "iteration 2/6  ·  4:07 of 45 min  ·  reviewer at work",
     ]
+
+
+@pytest.mark.parametrize(
+    ("more", "minutes"),
+    [
+        ({}, 5),
+        ({"status": "failed"}, 4),
+        ({"held": True}, 4),
+        ({"outstandingTurns": []}, 4),
+        ({"outstandingTurns": [{"work": "ask", "waitingFor": "permission"}]}, 4),
+        ({"outstandingTurns": [{"work": "ask", "waitingFor": "rate_limit"}]}, 4),
+        ({"outstandingTurns": [{"work": "ask", "waitingFor": "crash"}]}, 5),
+        ({"outstandingTurns": [{"work": "ask", "waitingFor": "imported"}]}, 4),
+    ],
+)
+def test_the_time_used_is_as_of_now_where_the_budget_s_clock_runs(more: dict[str, Any], minutes: int) -> None:
+    ago = datetime.now(UTC) - timedelta(seconds=60)
+    shown = present(SESSION | {"updatedAt": ago.isoformat()} | more)
+    assert shown["budget"]["elapsedMs"] // 60_000 == minutes
 
 
 NAMES = ("planning", "architecture", "design", "implementation", "validation", "review", "packaging")
