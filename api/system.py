@@ -40,6 +40,7 @@ from api.node.settings import Settings, telemetry_signals
 from api.node.worker_settings import worker_settings
 from domain.convergence.counts import forget_read
 from domain.discussion.findings import forget_prompted
+from domain.findings.report_words import forget_reports
 from domain.provenance.distinction import forget_lines
 from domain.values.base import HansardError
 from domain.values.sentences import Sentence
@@ -102,7 +103,7 @@ class Ground(NamedTuple):
             self.use.end()
 
 
-MEMOS: Final[tuple[Forget, ...]] = (forget_prompted, forget_read, forget_lines, forget_scenarios)
+MEMOS: Final[tuple[Forget, ...]] = (forget_prompted, forget_read, forget_lines, forget_reports, forget_scenarios)
 """What modules remember of the texts that they read last."""
 
 

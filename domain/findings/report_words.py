@@ -105,6 +105,11 @@ def features_of(report: FoundReport) -> Features:
     return Features(path, line, frozenset(names), words, report.symbol, kind, weight, phrasing)
 
 
+def forget_reports(_: str | None) -> None:
+    """Drop what recent reports say. Which sessions had them is not kept."""
+    features_of.cache_clear()
+
+
 def _names(text: str, prose: str) -> set[str]:
     """What is quoted, and what only code writes so. No name has a blank, so each piece of the prose is read alone."""
     quoted = [each.strip().removesuffix("()") for each in _QUOTED.findall(text)] if "`" in text else []

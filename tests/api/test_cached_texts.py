@@ -79,7 +79,8 @@ def filled(client: TestClient) -> tuple[str, ...]:
     return ids
 
 
-APPROVED = '{"blockingIssues": [], "nonBlockingIssues": [], "score": 90, "fixPlan": []}'
+REMARK = f'{{"id": "1", "title": "A key is printed", "detail": "{REPLY}"}}'
+APPROVED = f'{{"blockingIssues": [], "nonBlockingIssues": [{REMARK}], "score": 90, "fixPlan": []}}'
 
 
 def watching(client: TestClient) -> None:
