@@ -17,11 +17,18 @@ _QUIET: Final = 2
 
 
 class Advice(NamedTuple):
-    """What to do after the looks so far: `quiet` counts those at the end in which nothing mattered."""
+    """What to do after the looks so far: `quiet` counts those at the end in which nothing mattered. `still_open` are
+    the findings that block although a second look, that of `version`, was quiet."""
 
     quiet: int
     recommendation: Recommendation
-    because: tuple[FactAt, ...]
+    facts: tuple[FactAt, ...] = ()
+    version: int = 0
+    still_open: tuple[str, ...] = ()
+
+    @property
+    def because(self) -> tuple[FactAt, ...]:
+        return self.facts + tuple(FactAt("quiet_twice_blocking_open", self.version, name) for name in self.still_open)
 
 
 class LookReports(NamedTuple):
@@ -49,7 +56,7 @@ class LookStep(NamedTuple):
         cls,
         look: LookTaken,
         reports: LookReports,
-        findings: Sequence[LedgerFinding],
+        open_blocking: tuple[str, ...],
         steps: Sequence["LookStep"],
         urgent: Sequence[FactAt],
     ) -> "LookStep":
@@ -57,7 +64,6 @@ class LookStep(NamedTuple):
         full_looks = sum(step.full for step in steps) + look.full
         mattering = [each for each in reports.new if each.blocking and _is_new_matter(each, full_looks)]
         mattering += [each for each in reports.repeated if each.blocking and _matters_still(each)]
-        open_blocking = tuple([each.name for each in findings if each.state != "fixed" and each.report.blocking])
         quiet = 0 if mattering else (steps[-1].quiet if steps else 0) + 1
         tried = [each.name for each in reports.repeated if each.blocking and each.failed >= ATTEMPTS]
         persons = (*urgent, *(FactAt("three_attempts", look.version, name) for name in tried))
@@ -102,8 +108,7 @@ def _advice(
     if quiet < _QUIET:
         return Advice(quiet, "confirm", (FactAt("quiet_once", version),))
     if open_blocking:
-        reasons = tuple([FactAt("quiet_twice_blocking_open", version, name) for name in open_blocking])
-        return Advice(quiet, "ask", reasons)
+        return Advice(quiet, "ask", version=version, still_open=open_blocking)
     return Advice(quiet, "stop", (FactAt("quiet_twice_nothing_open", version),))
 
 

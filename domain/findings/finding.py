@@ -81,6 +81,9 @@ class LedgerFinding:
     """The newest change of its lines."""
     life: list[LifeEvent] = field(default_factory=list)
 
+    steps: int = 0
+    """How far it has been brought up to date with what concerns many findings."""
+
     @property
     def blocking(self) -> bool:
         return self.report.blocking

@@ -2,14 +2,15 @@
 lines changed and a later look that had them in scope does not repeat it."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from domain.findings.advice import Advice, LookReports, LookStep, advice_on
 from domain.findings.finding import FactAt, FindingAct, FindingOrigin, LedgerFinding, LifeEvent
 from domain.findings.line_history import ChangedFiles, LineHistory
 from domain.findings.match import NOWHERE, SAME, FindingIndex, Likeness, Match, Spot, matched
+from domain.findings.meanwhile import Meanwhile
 from domain.findings.moments import Dispute, FoundReport, LookTaken, Moment, WorkChange
 from domain.findings.report_words import features_of
 from domain.findings.reversals import RemovedLines
@@ -23,12 +24,17 @@ DISPUTES: Final = 2
 class FindingLedger:
     """The findings in the order in which they were raised, and what each look meant."""
 
-    findings: list[LedgerFinding] = field(default_factory=list)
     steps: list[LookStep] = field(default_factory=list)
     lines: LineHistory = field(default_factory=LineHistory)
     changes: list[int] = field(default_factory=list)
     fixes: dict[int, str] = field(default_factory=dict)
     """The changes that were made while something blocking was open, and the finding that ordered each."""
+    _findings: list[LedgerFinding] = field(default_factory=list)
+    """Not all are up to date: what concerns many of them is kept in one place."""
+    _meanwhile: Meanwhile = field(default_factory=Meanwhile)
+    _open: "_OpenBlocking" = field(default_factory=lambda: _OpenBlocking([], []))
+    _changed: set[int] = field(default_factory=set)
+    """The findings whose lines have changed since they were reported, by number."""
     _keys: dict[str, LedgerFinding] = field(default_factory=dict)
     _index: FindingIndex = field(default_factory=FindingIndex)
     _named: dict[str, int] = field(default_factory=dict)
@@ -36,6 +42,13 @@ class FindingLedger:
     _removed: RemovedLines = field(default_factory=RemovedLines)
     _full_looks: list[int] = field(default_factory=list)
     _to_ask: list[FactAt] = field(default_factory=list)
+
+    @property
+    def findings(self) -> Sequence[LedgerFinding]:
+        """In the order in which they were raised, as they stand."""
+        for finding in self._findings:
+            self._meanwhile.bring(finding)
+        return self._findings
 
     @property
     def advice(self) -> Advice:
@@ -63,18 +76,18 @@ class FindingLedger:
             self._take_keyed(look, report, news, repeated, seen)
         free = [report for report in look.reports if not report.key]
         described = [self._described(report) for report in free]
-        pairs = {pair.report: pair for pair in matched(described, self.findings, self._index)}
+        pairs = {pair.report: pair for pair in matched(described, self._findings, self._index)}
         for place, report in enumerate(free):
             pair = pairs.get(place)
             named = self._finding(report.finding) if report.finding in self._named else None
             if named is None and pair is not None and pair.score >= SAME:
-                named = self.findings[pair.finding]
+                named = self._findings[pair.finding]
             if named is not None and named.name not in seen:
                 seen.add(named.name)
                 self._repeat(look, named, report, described[place])
                 repeated.append(named)
                 continue
-            perhaps = self.findings[pair.finding].name if pair is not None and pair.score < SAME else ""
+            perhaps = self._findings[pair.finding].name if pair is not None and pair.score < SAME else ""
             seen.update({perhaps} - {""})
             news.append(self._raise(look, report, described[place], perhaps))
         self._close(look, seen)
@@ -82,10 +95,10 @@ class FindingLedger:
         urgent = [each for each in self._to_ask if each.version > last and self._finding(each.finding).is_open]
         if look.full:
             self._full_looks.append(look.version)
-        self.steps.append(LookStep.of(look, LookReports(news, repeated), self.findings, self.steps, urgent))
+        self.steps.append(LookStep.of(look, LookReports(news, repeated), tuple(self._open.names), self.steps, urgent))
 
     def _finding(self, name: str) -> LedgerFinding:
-        return self.findings[self._named[name]]
+        return self._findings[self._named[name]]
 
     def _take_keyed(
         self,
@@ -116,7 +129,7 @@ class FindingLedger:
     def _raise(self, look: LookTaken, report: FoundReport, described: Likeness, perhaps: str) -> LedgerFinding:
         origin, why = self._origin(look, described.spot)
         finding = LedgerFinding(
-            name=f"F{len(self.findings) + 1}",
+            name=f"F{len(self._findings) + 1}",
             report=report,
             features=described.features,
             spot=described.spot,
@@ -128,8 +141,12 @@ class FindingLedger:
         )
         match: Match = "maybe" if perhaps else "new"
         finding.life.append(LifeEvent(look.version, "raised", report.by or look.by, look.number, match=match))
-        number = self._named[finding.name] = len(self.findings)
-        self.findings.append(finding)
+        number = self._named[finding.name] = len(self._findings)
+        self._findings.append(finding)
+        self._meanwhile.pass_over(finding)
+        if report.blocking:
+            self._open.numbers.append(number)
+            self._open.names.append(finding.name)
         if not report.key:
             self._index.add(number, described.features)
         self._place(finding)
@@ -140,6 +157,7 @@ class FindingLedger:
         self._index.place(self._named[finding.name], finding.spot, by_key=bool(finding.report.key))
 
     def _repeat(self, look: LookTaken, finding: LedgerFinding, report: FoundReport, described: Likeness) -> None:
+        self._meanwhile.bring(finding)
         was_fixed = finding.state == "fixed"
         finding.reopenings += was_fixed
         if finding.attempts:
@@ -152,6 +170,9 @@ class FindingLedger:
         finding.state_why = FactAt("came_back" if was_fixed else "still_reported", look.version)
         act: FindingAct = "reopened" if was_fixed else "repeated"
         finding.life.append(LifeEvent(look.version, act, report.by or look.by, look.number, match="same"))
+        number = self._named[finding.name]
+        self._changed.discard(number)
+        self._open.keep(number, finding)
 
     def _origin(self, look: LookTaken, spot: Spot) -> tuple[FindingOrigin, FactAt]:
         """Where a new finding comes from, by the lines that it is about."""
@@ -173,63 +194,68 @@ class FindingLedger:
     def _close(self, look: LookTaken, seen: set[str]) -> None:
         """What is not repeated is fixed only if its lines changed and this look had them in scope; a judge's pass says
         so itself."""
-        version = look.version
-        settled = LifeEvent(version, "fixed", look.by, look.number)
-        not_repeated = LifeEvent(version, "not_repeated", look.by, look.number)
-        by_judge = FactAt("passed_by_judge", version)
-        by_silence = FactAt("changed_and_not_repeated", version)
+        settled = LifeEvent(look.version, "fixed", look.by, look.number)
+        by_judge, by_silence = (FactAt(fact, look.version) for fact in ("passed_by_judge", "changed_and_not_repeated"))
         for key in look.passed & self._keys.keys():
-            finding = self._keys[key]
-            if finding.state != "fixed" and finding.report.key == key:
-                finding.becomes("fixed", by_judge, settled)
-        for finding in [each for each in self.findings if each.state == "claimed"] if look.full else ():
-            if finding.name in seen:
-                continue
-            if finding.changed > finding.reported and finding.spot.number is not None:
-                finding.becomes("fixed", by_silence, settled)
-            elif finding.reported < version and finding.life[-1].act == "claimed":  # which closes nothing by itself
-                finding.life.append(not_repeated)
+            if self._keys[key].state != "fixed" and self._keys[key].report.key == key:
+                self._settle(self._named[self._keys[key].name], by_judge, settled)
+        if not look.full:
+            return
+        for number in [each for each in self._changed if self._findings[each].name not in seen]:
+            self._settle(number, by_silence, settled)
+        named = [self._finding(name) for name in seen]
+        for finding in named:
+            self._meanwhile.bring(finding)
+        self._meanwhile.look(look.version, by=look.by, number=look.number)
+        for finding in named:
+            self._meanwhile.pass_over(finding)
+
+    def _settle(self, number: int, why: FactAt, event: LifeEvent) -> None:
+        finding = self._findings[number]
+        self._meanwhile.bring(finding)
+        finding.becomes("fixed", why, event)
+        self._changed.discard(number)
+        self._open.keep(number, finding)
 
     # -- a change ----------------------------------------------------------------------------------------------------
 
     def _change(self, change: WorkChange) -> None:
         files = self.lines.apply(change.patch, change.version)
         self.changes.append(change.version)
-        self._follow(files, change.version)
-        ordered = [
-            each
-            for each in self.findings
-            if each.state != "fixed" and (each.report.blocking or each.changed == change.version)
-        ]
-        self._claim(ordered, change, files)
-        blocking = [each for each in ordered if each.report.blocking]
+        blocking = [*self._open.names]
+        concerned = [each for each in self._follow(files, change.version) if each.state != "fixed"]
+        self._claim(concerned, change, files)
         if blocking:
-            self.fixes[change.version] = _orderer(blocking, files).name
-        names = frozenset(each.name for each in blocking)
+            self.fixes[change.version] = self._orderer(files)
+        names = frozenset(blocking)
         for others in self._removed.brought_back(files, names):
             first = min(others, key=self._named.__getitem__)
             self._to_ask.append(FactAt("brings_back_removed_lines", change.version, first))
         self._removed.take(files, names)
 
-    def _follow(self, files: ChangedFiles, version: int) -> None:
-        """Every finding stays at its line."""
+    def _follow(self, files: ChangedFiles, version: int) -> Iterator[LedgerFinding]:
+        """Every finding stays at its line; yields those whose lines have changed."""
         concerned = {path: self._index.within(path, reach.first, reach.last) for path, reach in files.reach.items()}
         near: dict[str, frozenset[int]] = {}
         for earlier, numbers in concerned.items():
             path = files.renamed.get(earlier, earlier)
             place_of = self.lines.finder(path) if numbers else None
-            for finding in map(self.findings.__getitem__, numbers):
+            for finding in map(self._findings.__getitem__, numbers):
                 spot = finding.spot
                 number = None if spot.name is None or place_of is None else place_of(spot.name)
                 if number is None or finding.gone or number != spot.number or path != spot.path:
-                    finding.spot = spot = self._moved(finding, path, version, number)
+                    spot = self._moved(finding, path, version, number)
+                    if spot.path != finding.spot.path:
+                        self._meanwhile.bring(finding)
+                    finding.spot = spot
                     self._place(finding)
-                if spot.number is None or finding.gone:
-                    continue
-                if spot.path not in near:
-                    near[spot.path] = self.lines.changed_near(spot.path, version)
-                if spot.number in near[spot.path]:
-                    finding.changed = version
+                if spot.number is not None and not finding.gone:
+                    if spot.path not in near:
+                        near[spot.path] = self.lines.changed_near(spot.path, version)
+                    if spot.number in near[spot.path]:
+                        finding.changed = version
+                if finding.changed == version:
+                    yield finding
 
     def _moved(self, finding: LedgerFinding, path: str, version: int, number: int | None) -> Spot:
         """The spot of a finding in a file that was changed, where it has this number, and whether its line is gone."""
@@ -246,38 +272,56 @@ class FindingLedger:
         finding.gone = False
         return Spot(path, spot.name, number)
 
-    def _claim(self, ordered: Sequence[LedgerFinding], change: WorkChange, files: ChangedFiles) -> None:
-        """Who hands work back says that it is done; a patch that touches neither line nor file says nothing."""
-        version = change.version
-        worked_on, untouched = FactAt("worked_on", version), FactAt("neither_line_nor_file_changed", version)
-        claimed = LifeEvent(version, "claimed", change.by, turn=change.turn)
-        unchanged = LifeEvent(version, "unchanged", change.by, turn=change.turn)
-        touched = files.touched | {""}
-        for finding in ordered:
+    def _claim(self, concerned: Sequence[LedgerFinding], change: WorkChange, files: ChangedFiles) -> None:
+        """Claims everything that blocks, and what the patch is `concerned` with: handed back means done."""
+        for finding in concerned:
+            self._meanwhile.bring(finding)
+        self._meanwhile.change(change.version, by=change.by, turn=change.turn, touched=files.touched)
+        for finding in concerned:
+            self._meanwhile.pass_over(finding)
             finding.attempts += 1
-            if finding.changed == version or finding.spot.path in touched:
-                finding.state, finding.state_why = "claimed", worked_on
-                finding.life.append(claimed)
-            elif finding.state not in ("claimed", "unchanged"):  # else an earlier change has worked on it
-                finding.becomes("unchanged", untouched, unchanged)
+            worked_on = FactAt("worked_on", change.version)
+            finding.becomes("claimed", worked_on, LifeEvent(change.version, "claimed", change.by, turn=change.turn))
+            if finding.spot.number is not None:
+                self._changed.add(self._named[finding.name])
+
+    def _orderer(self, files: ChangedFiles) -> str:
+        """The finding that ordered a fix: the first whose file it touches, else the first."""
+        open_blocking = map(self._findings.__getitem__, self._open.numbers)
+        touched = (each.name for each in open_blocking if each.spot.path in files.touched)
+        return next(touched, self._open.names[0])
 
     # -- a dispute ---------------------------------------------------------------------------------------------------
 
     def _dispute(self, dispute: Dispute) -> None:
         described = [self._described(report) for report in dispute.reports]
-        for pair in matched(described, self.findings, self._index):
-            finding, report = self.findings[pair.finding], dispute.reports[pair.report]
+        for pair in matched(described, self._findings, self._index):
+            finding, report = self._findings[pair.finding], dispute.reports[pair.report]
             if pair.score < SAME or not finding.is_open:
                 continue
+            self._meanwhile.bring(finding)
             finding.disputes += 1
             finding.life.append(LifeEvent(dispute.version, "disputed", report.by, match="same"))
             if finding.disputes == DISPUTES and finding.blocking:
                 self._to_ask.append(FactAt("disputed_twice", dispute.version, finding.name))
 
 
-def _orderer(blocking: Sequence[LedgerFinding], files: ChangedFiles) -> LedgerFinding:
-    """The finding that ordered a fix: the first whose file it touches, else the first."""
-    return next((each for each in blocking if each.spot.path in files.touched), blocking[0])
+class _OpenBlocking(NamedTuple):
+    """The findings that block and are not known to be fixed, in the order in which they were raised."""
+
+    numbers: list[int]
+    names: list[str]
+
+    def keep(self, number: int, finding: LedgerFinding) -> None:
+        """Take a finding in, or out, as it stands now."""
+        place = bisect_left(self.numbers, number)
+        is_in = self.numbers[place : place + 1] == [number]
+        if finding.blocking and finding.is_open:
+            if not is_in:
+                self.numbers.insert(place, number)
+                self.names.insert(place, finding.name)
+        elif is_in:
+            del self.numbers[place], self.names[place]
 
 
 def ledger_of(moments: Iterable[Moment]) -> FindingLedger:

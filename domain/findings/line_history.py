@@ -7,15 +7,16 @@ moves up or down. Which removed line an added one replaces is what `domain/prove
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Final, NamedTuple
 
 from domain.provenance.distinction import normal
 from domain.provenance.line_places import FileLines, LinePlace, places_of
-from domain.provenance.patches import HunkLine, PatchHunk, hunks, names_of
+from domain.provenance.patches import hunks, names_of
 
+_HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _NEW: Final = re.compile(r"@@ -0,0 \+1(?:,(\d+))? @@.*")
 _ENDLESS: Final = 2**31
 """More lines than a file has: of the base only the order is known."""
@@ -176,18 +177,21 @@ class LineHistory:
             return (), _WHOLE
         old = before.get(section.old, ())
         numbers = self._index(section.old, old).numbers if old else []
+        past = numbers[-1] + old[-1].length if old else 1
         runs: list[NamedLines] = []
         cursor, place, count, first = 1, 0, 0, _ENDLESS
         for block in section.blocks:
-            count += _join(runs, _slice(old, numbers, cursor, block.old))
+            _join(runs, _slice(old, numbers, cursor, block.old))
+            count += max(0, min(block.old, past) - cursor)
             first = min(first, count)
+            count += len(block.added)
             if block.added and not heirs:
-                count += _join(runs, [NamedLines(self._fresh(len(block.added)), len(block.added), version, version)])
+                _join(runs, [NamedLines(self._fresh(len(block.added)), len(block.added), version, version)])
             for number in range(len(block.added) if heirs else 0):
                 heir = heirs.get((section.new, place + number))
                 inherited = self._inherited(heir, before) if heir else None
                 name, author = inherited[::2] if inherited else (self._fresh(1), version)
-                count += _join(runs, [NamedLines(name, 1, author, version)])
+                _join(runs, [NamedLines(name, 1, author, version)])
             cursor, place = block.old + len(block.removed), place + len(block.added)
         _join(runs, _slice(old, numbers, cursor, _ENDLESS))
         return tuple(runs), LineReach(first, cursor if count == cursor - 1 else _ENDLESS)
@@ -235,8 +239,6 @@ class _Section(NamedTuple):
         return [text for block in self.blocks for text in (block.removed if sign == "-" else block.added)]
 
 
-_END: Final = HunkLine(" ", "", 0)
-
 _Heirs = dict[tuple[str, int], tuple[str, int]]
 """By file and place among its added lines: the file and the number of the removed line that it replaces."""
 
@@ -254,12 +256,11 @@ def _sections(patch: str) -> Iterator[_Section]:
         if names and is_new and (whole := _whole(part[size:])):
             yield _Section("", names[1], (whole,))
             continue
-        file_hunks = [hunk for hunk in hunks(part) if hunk.path]
-        names = names or ((file_hunks[0].path, file_hunks[0].path) if file_hunks else None)
+        names = names or next(((hunk.path, hunk.path) for hunk in hunks(part) if hunk.path), None)
         if names is None:
             continue
         new = "" if any(line.startswith(("deleted file mode", "+++ /dev/null")) for line in head) else names[1]
-        yield _Section("" if is_new else names[0], new, tuple(_blocks(file_hunks)))
+        yield _Section("" if is_new else names[0], new, tuple(_blocks(part[size:])))
 
 
 def _whole(body: Sequence[str]) -> _Block | None:
@@ -272,24 +273,38 @@ def _whole(body: Sequence[str]) -> _Block | None:
     return _Block(1, (), tuple([line[1:] for line in added]))
 
 
-def _blocks(file_hunks: Sequence[PatchHunk]) -> Iterator[_Block]:
-    """The changed stretches of a file's hunks, between lines that stay."""
-    shift = 0
-    for hunk in file_hunks:
+def _blocks(body: Iterable[str]) -> Iterator[_Block]:
+    """The changed stretches of a file's hunks, between lines that stay. A hunk has as many lines as its header says."""
+    shift, lines = 0, iter(body)
+    for head in filter(None, map(_HUNK.match, lines)):
+        old, new, left_old, left_new = int(head[1]), int(head[3]), int(head[2] or 1), int(head[4] or 1)
+        step = 1 if old else 0  # a file that was not there counts no old lines
         removed: list[str] = []
         added: list[str] = []
         number = 0
-        for line in (*hunk.lines, _END):
-            if line.sign == "-":
-                number = number or line.old
-                removed.append(line.text)
-            elif line.sign == "+":
-                number = number or line.number - shift
-                added.append(line.text)
-            elif removed or added:
-                yield _Block(number, tuple(removed), tuple(added))
-                shift += len(added) - len(removed)
-                number, removed, added = 0, [], []
+        while left_old > 0 or left_new > 0:
+            line = next(lines, None)
+            if line is None:
+                break
+            sign = line[:1]
+            if sign == "-":
+                number = number or old
+                removed.append(line[1:])
+                old, left_old = old + step, left_old - 1
+            elif sign == "+":
+                number = number or new - shift
+                added.append(line[1:])
+                new, left_new = new + 1, left_new - 1
+            elif sign != "\\":
+                if number:
+                    yield _Block(number, tuple(removed), tuple(added))
+                    shift += len(added) - len(removed)
+                    number, removed, added = 0, [], []
+                old, new = old + step, new + 1
+                left_old, left_new = left_old - 1, left_new - 1
+        if removed or added:
+            yield _Block(number, tuple(removed), tuple(added))
+            shift += len(added) - len(removed)
 
 
 def _heirs(sections: Sequence[_Section]) -> _Heirs:
@@ -355,15 +370,14 @@ def _slice(runs: Sequence[NamedLines], numbers: Sequence[int], first: int, past:
     return slices
 
 
-def _join(runs: list[NamedLines], more: Sequence[NamedLines]) -> int:
-    """Appends runs, as one with the last where they follow it, and returns how many lines they are."""
+def _join(runs: list[NamedLines], more: Sequence[NamedLines]) -> None:
+    """Append runs, as one with the last where they follow it."""
     if runs and more:
         last, first = runs[-1], more[0]
         if first == (last.name + last.length, first.length, last.author, last.changed):
-            runs[-1:] = [last._replace(length=last.length + first.length), *more[1:]]
-            return sum([run.length for run in more])
+            runs[-1:] = [NamedLines(last.name, last.length + first.length, last.author, last.changed), *more[1:]]
+            return
     runs += more
-    return sum([run.length for run in more])
 
 
 def grouped(lines: dict[str, list[str]]) -> dict[str, set[str]]:

@@ -14,6 +14,7 @@ SAME: Final = 5.0
 MAYBE: Final = 3.0
 NEAR: Final = 6
 """Lines within which a report may be about the same."""
+_NEVER: Final = float("-inf")
 _RARE: Final = 2
 """Findings that name an identifier at most, so that it says something."""
 _FREQUENT: Final = 40
@@ -60,12 +61,13 @@ class MatchPair(NamedTuple):
 
 def score(one: Comparable, other: Comparable, spread: Mapping[str, int]) -> float:
     """How much says that both are about the same; `spread` counts the findings that name an identifier."""
-    if one.spot.path and other.spot.path and one.spot.path != other.spot.path:
-        return float("-inf")
+    here, there = one.spot, other.spot
+    if here.path and there.path and here.path != there.path:
+        return _NEVER
     a, b = one.features, other.features
-    if a.phrasing and a.phrasing == b.phrasing and one.spot.number == other.spot.number:
+    if a.phrasing and a.phrasing == b.phrasing and here.number == there.number:
         return SAME + MAYBE
-    total = _nearness(one.spot, other.spot)
+    total = _nearness(here, there)
     if names := a.names & b.names:
         rare = sum(spread.get(name, 0) <= _RARE for name in names)
         total += 2.0 * min(rare, 2) + 0.7 * min(len(names) - rare, 2)
@@ -158,17 +160,17 @@ class FindingIndex:
 def matched(reports: Sequence[Comparable], findings: Sequence[Comparable], index: FindingIndex) -> Iterator[MatchPair]:
     """For each report at most one finding, at most one report for each finding: those that are the same first."""
     pairs = sorted(
-        (
-            MatchPair(-points, place, number)
+        [
+            (-points, place, number)
             for place, report in enumerate(reports)
             for number in index.candidates(report)
             if (points := score(report, findings[number], index.spread)) >= MAYBE
-        ),
+        ]
     )
     taken_reports: set[int] = set()
     taken_findings: set[int] = set()
-    for pair in pairs:
-        if pair.report not in taken_reports and pair.finding not in taken_findings:
-            taken_reports.add(pair.report)
-            taken_findings.add(pair.finding)
-            yield pair._replace(score=-pair.score)
+    for points, place, number in pairs:
+        if place not in taken_reports and number not in taken_findings:
+            taken_reports.add(place)
+            taken_findings.add(number)
+            yield MatchPair(-points, place, number)

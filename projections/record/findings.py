@@ -35,16 +35,16 @@ _STATES: Final[dict[CommentStatus, FindingState | None]] = {
 def findings_view(session: Session, history: Iterable[Recorded], whole: Whole) -> FindingsView:
     """The findings as of the session's version; `history` are its events up to there, at least those that tell."""
     events = list(history)
-    ledger = ledger_of(moments_of(events, whole))
+    ledger, parts = ledger_of(moments_of(events, whole)), _SharedParts()
     advice = ledger.advice
     return FindingsView(
         policy=POLICY,
         version=session.version,
-        items=(*map(finding_view, ledger.findings), *_comments(session, events)),
-        rounds=tuple(map(look_view, ledger.steps)),
+        items=(*(parts.finding(each) for each in ledger.findings), *_comments(session, events)),
+        rounds=tuple(parts.look(each) for each in ledger.steps),
         quiet=advice.quiet,
         recommendation=advice.recommendation,
-        because=_because(advice.because),
+        because=parts.because(advice.because),
     )
 
 
@@ -53,62 +53,76 @@ def ledger_of_history(history: Iterable[Recorded], whole: Whole) -> FindingLedge
     return ledger_of(moments_of(history, whole))
 
 
-def finding_view(finding: LedgerFinding) -> FindingView:
-    report, keyed = finding.report, bool(finding.report.key)
-    kind: FindingKind = "verdict" if keyed else "blocking" if finding.blocking else "remark"
-    reasons = (finding.state_why,) if keyed else (finding.why, finding.state_why)
-    return FindingView(
-        finding=finding.name,
-        kind=kind,
-        source=report.source,
-        title=report.title,
-        detail=report.detail,
-        by=report.by,
-        severity=report.severity,
-        blocking=finding.blocking,
-        path=finding.spot.path or None,
-        line=finding.spot.number,
-        gone=finding.gone,
-        match=finding.life[0].match,
-        perhaps=finding.perhaps or None,
-        origin=None if keyed else finding.origin,
-        weight=finding.weight,
-        state=finding.state,
-        status=None,
-        open=finding.is_open,
-        because=_because(dict.fromkeys(reasons)),
-        life=tuple(map(_event, finding.life)),
-    )
+class _SharedParts:
+    """The parts of an answer. What many rows have in common, such as a look that did not repeat them, is made once."""
 
+    def __init__(self) -> None:
+        self._events: dict[LifeEvent, FindingEvent] = {}
+        self._facts: dict[FactAt, BecauseView] = {}
 
-def look_view(step: LookStep) -> LookView:
-    return LookView(
-        version=step.version,
-        round=step.number,
-        by=step.by,
-        full=step.full,
-        blocking=step.blocking,
-        remarks=step.remarks,
-        quiet=step.quiet,
-        recommendation=step.advice.recommendation,
-        because=_because(step.advice.because),
-    )
+    def finding(self, finding: LedgerFinding) -> FindingView:
+        report, keyed = finding.report, bool(finding.report.key)
+        kind: FindingKind = "verdict" if keyed else "blocking" if finding.blocking else "remark"
+        reasons = (finding.state_why,) if keyed else (finding.why, finding.state_why)
+        return FindingView(
+            finding=finding.name,
+            kind=kind,
+            source=report.source,
+            title=report.title,
+            detail=report.detail,
+            by=report.by,
+            severity=report.severity,
+            blocking=finding.blocking,
+            path=finding.spot.path or None,
+            line=finding.spot.number,
+            gone=finding.gone,
+            match=finding.life[0].match,
+            perhaps=finding.perhaps or None,
+            origin=None if keyed else finding.origin,
+            weight=finding.weight,
+            state=finding.state,
+            status=None,
+            open=finding.is_open,
+            because=self.because(dict.fromkeys(reasons)),
+            life=tuple(map(self._event, finding.life)),
+        )
 
+    def look(self, step: LookStep) -> LookView:
+        return LookView(
+            version=step.version,
+            round=step.number,
+            by=step.by,
+            full=step.full,
+            blocking=step.blocking,
+            remarks=step.remarks,
+            quiet=step.quiet,
+            recommendation=step.advice.recommendation,
+            because=self.because(step.advice.because),
+        )
 
-def _event(event: LifeEvent) -> FindingEvent:
-    look = event.act in ("raised", "repeated", "reopened", "fixed", "not_repeated")
-    return FindingEvent(
-        version=event.version,
-        act=event.act,
-        by=event.by,
-        round=event.number if look else None,
-        turn=event.turn or None,
-        match=event.match if event.act in ("raised", "repeated", "reopened") else None,
-    )
+    def because(self, reasons: Iterable[FactAt]) -> tuple[BecauseView, ...]:
+        return tuple(map(self._reason, reasons))
 
+    def _event(self, event: LifeEvent) -> FindingEvent:
+        view = self._events.get(event)
+        if view is None:
+            look = event.act in ("raised", "repeated", "reopened", "fixed", "not_repeated")
+            view = self._events[event] = FindingEvent(
+                version=event.version,
+                act=event.act,
+                by=event.by,
+                round=event.number if look else None,
+                turn=event.turn or None,
+                match=event.match if event.act in ("raised", "repeated", "reopened") else None,
+            )
+        return view
 
-def _because(reasons: Iterable[FactAt]) -> tuple[BecauseView, ...]:
-    return tuple(BecauseView(fact=each.fact, version=each.version, finding=each.finding or None) for each in reasons)
+    def _reason(self, reason: FactAt) -> BecauseView:
+        view = self._facts.get(reason)
+        if view is None:
+            finding = reason.finding or None
+            view = self._facts[reason] = BecauseView(fact=reason.fact, version=reason.version, finding=finding)
+        return view
 
 
 def _comments(session: Session, events: Iterable[Recorded]) -> list[FindingView]:

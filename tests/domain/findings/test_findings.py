@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from domain.findings.finding import LedgerFinding
 from domain.findings.ledger import FindingLedger, ledger_of
 from domain.findings.line_history import LineHistory
 from domain.findings.moments import FoundReport, LookTaken, WorkChange
@@ -218,6 +219,32 @@ def test_no_reported_blocker_is_lost_in_generated_loops(seed: int) -> None:
             spot = finding.spot
             if spot.name is not None and not finding.gone:
                 assert loop.ledger.lines.number_of(spot.path, spot.name) == spot.number, f"seed {each}: {finding.name}"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_findings_that_are_asked_for_late_stand_as_those_that_are_asked_for_at_each_moment(seed: int) -> None:
+    loop, asked = run(seed), FindingLedger()
+    for moment in loop.moments:
+        asked.add(moment)
+        assert len(asked.findings) == len(ledger_of(loop.moments[: loop.moments.index(moment) + 1]).findings)
+    late = ledger_of(loop.moments)
+    assert [_standing(each) for each in late.findings] == [_standing(each) for each in asked.findings]
+    assert late.advice == asked.advice and late.fixes == asked.fixes
+
+
+def _standing(finding: LedgerFinding) -> tuple[object, ...]:
+    return finding.name, finding.state, finding.state_why, finding.attempts, finding.failed, finding.life
+
+
+def test_what_many_findings_live_through_is_kept_once() -> None:
+    """A look that says nothing, and a change of their file, are the same events for all of them."""
+    many = [report(2, f"`sum_{number}` fails for an empty basket", number + 1) for number in range(20)]
+    elsewhere = changed(3, {SHOP: LINES}, {SHOP: with_line(29, "total_28 = 0")})
+    ledger = ledger_of([START, look(2, *many), elsewhere, look(4), changed(5, {}, {"docs.md": ["words"]}), look(6)])
+    lives = [each.life for each in ledger.findings if len(each.life) == 3]
+    assert len(lives) > 15
+    assert [event.act for event in lives[0]] == ["raised", "claimed", "not_repeated"]
+    assert all(life[1] is lives[0][1] and life[2] is lives[0][2] for life in lives)
 
 
 # -- lines -------------------------------------------------------------------------------------------------------------

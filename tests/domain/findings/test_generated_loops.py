@@ -103,10 +103,10 @@ def test_four_times_the_findings_take_about_four_times_as_long() -> None:
 
 
 @pytest.mark.benchmark
-def test_five_times_the_looks_take_less_than_three_times_as_long() -> None:
+def test_five_times_the_looks_take_hardly_more_than_twice_as_long() -> None:
     """Each of them has 1,000 findings to go through, and ten files with a change."""
     few, most = seconds(many(1_000)), seconds(many(1_000, looks=50))
-    assert most < 3 * few, f"{1000 * few:.0f} ms in 10 looks, {1000 * most:.0f} ms in 50"
+    assert most < 2.5 * few, f"{1000 * few:.0f} ms in 10 looks, {1000 * most:.0f} ms in 50"
 
 
 @pytest.mark.benchmark
