@@ -2,18 +2,23 @@
 then."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
+import orjson
 from pydantic import Field, StrictBool, StrictInt
 
+from adapters.agents.team import Member
+from adapters.store import texts
 from api.actions.answers import Receipt
 from api.actions.bodies import Body, Short
 from api.actions.budget import MoreBudget
 from api.actions.call import ActionCall, Intent
 from api.actions.declaration import FormOf, Tool, action
-from api.actions.recast import moved_requests, recasting
+from api.actions.recast import members_for, moved_requests, recasting, scripted_members
 from api.actions.start_commands import new_id
+from api.system import System
 from domain.convergence.profiles import named
 from domain.delivery.commands import ExtendBudget
 from domain.discussion.state import Discussion
@@ -126,10 +131,19 @@ def _fork(call: ActionCall[Fork], fork_id: str) -> Command:
         raise Invalid({"/atVersion": _between(history, call.body.at_version, at)})
     source = system.sessions.get(source_id, at)
     assert source is not None, "the version has just been seen"
-    agents, models = recasting(call.body.agents or {}, call.body.model or {}, source, system.team)
+    agents, models = recasting(call.body.agents or {}, call.body.model or {}, source, _members(system, source))
     command = fork_command(call.body, at, source, fork_id, system.sessions.get, actor=call.actor)
     requests = moved_requests(history[:at], source, agents, fork_id)
     return command.model_copy(update={"agents": agents, "models": models, "requests": requests})
+
+
+def _members(system: System, source: Session) -> Sequence[Member]:
+    if source.scenario is None:
+        return members_for(source, system.team)
+    spoken: Collection[str] = ()
+    with suppress(ValueError):  # of a script that was taken out nothing is known
+        spoken = orjson.loads(texts.whole(system.store, source.scenario)).get("replies", ())
+    return scripted_members(source, spoken)
 
 
 def _between(history: list[Recorded], version: int, after: int) -> Sentence:

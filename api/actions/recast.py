@@ -1,8 +1,9 @@
 """Who is asked in a fork where its source asked another agent, or another model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import get_args
 
+from adapters.agents.scripted import Scenario
 from adapters.agents.team import DeliveryRole, Member, Team
 from api.actions.start_commands import TALKERS
 from domain.discussion.state import Discussion
@@ -16,13 +17,10 @@ from domain.values.sentences import Sentence
 
 
 def recasting(
-    wanted: Mapping[str, str], wanted_models: Mapping[str, str], source: Session, team: Team
+    wanted: Mapping[str, str], wanted_models: Mapping[str, str], source: Session, members: Sequence[Member]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The agents by role and the models by agent, each as the team calls it. Raises Invalid for those that cannot be
-    asked. A session with a script of its own has no team: there every name is one."""
-    if source.scenario is not None:
-        return dict(wanted), dict(wanted_models)
-    members = members_for(source, team)
+    """The agents by role and the models by agent, each as these members are called. Raises Invalid for those that
+    cannot be asked."""
     problems: dict[str, Sentence] = {}
     agents, models = dict[str, str](), dict[str, str]()
     roles = roles_of(source)
@@ -80,6 +78,16 @@ def moved_requests(
 def members_for(source: Session, team: Team) -> Sequence[Member]:
     """The agents that may be asked in the session's place: the examples never replace a team."""
     return () if team.example and source.crew else team.agents
+
+
+def scripted_members(source: Session, spoken: Collection[str]) -> Sequence[Member]:
+    """The agents of a session with a script of its own, which replaces a team: those of its roles, and those that the
+    script has replies for. Each may stand in for any other."""
+    employees = [employee.name for employee in source.employees] if isinstance(source, Orchestration) else []
+    names: dict[str, str] = {}
+    for name in (*employees, *roles_of(source), *spoken):
+        names.setdefault(name.casefold(), name)
+    return [Member(name=name, roles=(), adapter="scripted", settings=Scenario()) for name in names.values()]
 
 
 def _named(members: Sequence[Member], name: str) -> Member | None:

@@ -182,8 +182,28 @@ def client_of_a_team(tmp_path: Path) -> Iterator[TestClient]:
         yield client
 
 
-def test_a_session_with_a_script_has_no_team(client: TestClient) -> None:
-    source = start(client, delivery({}))
+@pytest.mark.parametrize(
+    ("more", "pointer", "allowed"),
+    [
+        ({"agents": {"reviewr": "Grace"}}, "/agents/reviewr", "reviewer"),
+        ({"agents": {"reviewer": "Nobody"}}, "/agents/reviewer", "Grace"),
+        ({"agents": {"backend": "Grace"}}, "/agents/backend", "reviewer"),
+        ({"model": {"Nobody": "large"}}, "/model/Nobody", "Grace"),
+    ],
+)
+def test_a_script_has_the_agents_that_it_names_and_those_of_the_roles(
+    client: TestClient, more: dict[str, object], pointer: str, allowed: str
+) -> None:
+    source = start(client, delivery({"Grace": ["written"]}))
     ended(client, source)
     first = cuts(client, source)[0]["version"]
-    assert fork(client, source, first, agents={"dev": "Anyone"}, mode="stop")
+    count = len(client.get("/api/sessions").json()["items"])
+    refused = client.post(f"/api/sessions/{source}/fork", json={"atVersion": first, **more})
+    assert refused.status_code == 422, refused.text
+    [error] = refused.json()["errors"]
+    assert error["pointer"] == pointer and allowed in error["detail"]
+    assert len(client.get("/api/sessions").json()["items"]) == count, "nothing was started"
+    fits = {"agents": {"dev": "grace", "reviewer": "planner"}, "model": {"Dev": "large"}}
+    forked = fork(client, source, first, mode="stop", **fits)
+    [begun] = only(events(client, forked), "session.forked")
+    assert (begun["agents"], begun["models"]) == ({"dev": "Grace", "reviewer": "planner"}, {"dev": "large"})

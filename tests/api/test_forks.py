@@ -21,8 +21,9 @@ USAGE = {"inputTokens": 100, "outputTokens": 10, "costMicros": 5}
 
 
 def blocked_once(client: TestClient) -> tuple[str, list[Json]]:
-    """The id and events of a delivery that is sent back once."""
+    """The id and events of a delivery that is sent back once. Its script has a second reviewer."""
     replies = {
+        "Grace": [FINE],
         "planner": [{"text": "a plan", "usage": USAGE}],
         "dev": [{"text": "written", "files": {"src/login.py": "x = 1\n"}, "usage": USAGE}],
         "reviewer": [{"text": BLOCKED, "usage": USAGE}, {"text": FINE, "usage": USAGE}],
