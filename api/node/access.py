@@ -240,6 +240,10 @@ class Logins:
             return None
         return name if self._signer(key).validate(value) else None
 
+    def end_of(self, value: str) -> int | None:
+        """Unix time at which the cookie ends; None for one that is not valid."""
+        return None if self.name_of(value) is None else int(value.split(".")[1])
+
     def _signer(self, key: Key) -> Signer:
         """The key's digest is signed, too: the cookie ends with the key."""
         return Signer(self._secret, salt=f"sign-in {key.digest}", digest_method=hashlib.sha256)

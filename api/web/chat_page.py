@@ -27,7 +27,7 @@ from api.web.session.context import SENTENCE, tame
 from api.web.step import doing
 from domain.channel import Channel, channel_id
 from domain.orchestration.state import Orchestration
-from domain.values.base import Unknown
+from domain.values.base import Unknown, iso
 from domain.values.sentences import Sentence
 from domain.values.words import Language, Words
 from projections.engine.ports import Database
@@ -193,6 +193,7 @@ def _card(db: Database, session: Orchestration) -> dict[str, Any] | None:
         "at_work": [(cut(turn.agent, 60), turn.turn_id) for turn in item.outstanding_turns if turn.work != "wait"],
         "cost": model.money(session.spent.cost_micros),
         "time": model.clock(session.updated_at - session.created_at),
+        "began": iso(session.created_at),
         "branch": cut(session.branch or "", 120),
         "files": len(changed),
         "added": sum(file.added or 0 for file in changed),

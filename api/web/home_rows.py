@@ -23,6 +23,11 @@ def is_held(item: SessionItem, find: Callable[[str], Session | None]) -> bool:
     return session is not None and session.held and not session.ended
 
 
+def state_of(item: SessionItem, find: Callable[[str], Session | None]) -> str:
+    """The state of a session of a list as people see it; of a fork, too, that waits to go on."""
+    return "held" if is_held(item, find) else badge(item)
+
+
 def listed_rows(
     db: Database, rows: Sequence[SessionItem], find: Callable[[str], Session | None]
 ) -> tuple[dict[str, Any], ...]:
@@ -32,12 +37,11 @@ def listed_rows(
 
 
 def _item(item: SessionItem, facts: overview.Facts | None, find: Callable[[str], Session | None]) -> dict[str, Any]:
-    held = is_held(item, find)
     return item.wire() | {
         "cost": money(facts.cost_micros) if facts else "",
         "lasted": clock(facts.lasted_ms) if facts and item.outcome else "",
         "paused_until": paused_until(item.outstanding_turns),
-        "badge": "held" if held else badge(item),
+        "badge": state_of(item, find),
         "ended": _ended(item),
         "labels": [cut(label, 64) for label in item.labels[:5]],
         "by": owner(item.owner),

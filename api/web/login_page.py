@@ -13,6 +13,7 @@ from api.http.requests import answer_headers, only, system
 from api.node.access import Logins
 from api.web.form_data import fields
 from api.web.renderer import explicit, language_of, linker, page, render
+from domain.values.base import iso
 from domain.values.sentences import Sentence
 from domain.values.words import Words
 
@@ -99,7 +100,24 @@ def login_form(request: Request, say: Words) -> str:
 def _shown(request: Request, say: Words, *, back: str = HOME, wrong: str = "") -> str:
     """`wrong` names the message that says why one is not signed in."""
     person = getattr(request.state, "actor", "").removeprefix("person:")
-    return render(request, say, "login.html", person=person, back=back, wrong=wrong)
+    logins = system(request).logins
+    key = logins.keys.named(person) if logins is not None and person else None
+    end = logins.end_of(request.cookies.get(logins.cookie, "")) if logins is not None else None
+    return render(
+        request,
+        say,
+        "login.html",
+        person=person,
+        scope=key.scope if key else "",
+        expires=_moment(key.expires) if key else "",
+        until=_moment(end),
+        back=back,
+        wrong=wrong,
+    )
+
+
+def _moment(seconds: int | None) -> str:
+    return "" if seconds is None else iso(seconds * 1000)
 
 
 def _ours(back: str) -> str:

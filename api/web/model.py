@@ -44,6 +44,7 @@ ICONS: Final = {
 
 
 BADGES: Final = {
+    "permission": "asking",
     "checkpoint": "checkpoint",
     "budget": "exhausted",
     "partial": "partial",

@@ -139,10 +139,17 @@ export function session({ pieces, fill, announce }) {
     if (row) box.scrollTop += row.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientHeight / 2;
   }
 
+  /** Scrolls the tabs, not the page, to the open one. */
+  function showTab() {
+    const [box, tab] = [".views", ".views > [aria-current]"].map(find);
+    if (tab) box.scrollLeft = tab.offsetLeft - (box.clientWidth - tab.offsetWidth) / 2;
+  }
+
   document.addEventListener("click", ({ target }) => {
     if (target.closest("#turns-listed > summary")) requestAnimationFrame(showTurn);
   });
   showTurn();
+  showTab();
   place();
   const telling = Number(find("[data-bring]")?.dataset.bring ?? 0);
   if (where.at !== null) list.bring(where.at);

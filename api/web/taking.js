@@ -26,9 +26,11 @@ export function taking({ tell }) {
   }
 
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.matches("[data-send]")) {
-      event.target.form.requestSubmit();
-    }
+    if (event.key !== "Enter" || event.isComposing || !event.target.matches("[data-send]")) return;
+    const plain = event.target.dataset.send === "enter" && !event.shiftKey && matchMedia("(pointer: fine)").matches;
+    if (!plain && !event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    event.target.form.requestSubmit();
   });
 
   /** Only one explanation of a line is open at a time. */

@@ -56,6 +56,13 @@ def test_a_page_asks_for_a_key_and_goes_back_to_where_it_was_wanted(client: Test
     assert "alice" in client.get("/login", headers=BROWSER).text
 
 
+def test_the_account_says_what_its_key_may_and_until_when(client: TestClient) -> None:
+    sign_in(client)
+    text = " ".join(Seen(client.get("/login", headers=BROWSER).text).text.split())
+    assert "This key maydo everything (admin)" in text
+    assert "The key expiresnever" in text and re.search(r"Signed in until\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", text)
+
+
 def test_browser_actions_are_recorded_under_the_owner(client: TestClient) -> None:
     sign_in(client)
     session_id = start(client, delivery())

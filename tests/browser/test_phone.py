@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import Browser, expect
 
+from tests.api.orchestrating import message, rested, says
 from tests.api.scenes import two_iterations
 from tests.api.server import Server, delivery, ended, start
 from tests.browser.browsing import browsing, button, live
@@ -129,3 +130,45 @@ def test_a_long_list_of_turns_scrolls_in_its_own_box_to_the_turn_that_is_shown(
         expect(page.locator(".turn-list [aria-current]")).to_be_in_viewport()
         assert page.evaluate("scrollY") == 0
         assert page.locator(".list").evaluate("(box) => box.offsetHeight") < 900
+
+
+@pytest.mark.parametrize("locale", ["en", "ko-KR"])
+def test_tabs_that_do_not_fit_fade_and_the_open_one_is_in_sight(browser: Browser, server: Server, locale: str) -> None:
+    with browsing(browser, server.url, **PHONE | {"locale": locale}) as site:
+        page = site.tab(f"/sessions/{two_iterations(server.client)}?tab=worklog")
+        live(page, "finished" if locale == "en" else "종료됨")
+        tabs = page.locator(".views")
+        assert tabs.evaluate("(box) => box.scrollWidth > box.clientWidth && getComputedStyle(box).maskImage !== 'none'")
+        box = page.locator(".views > [aria-current]").bounding_box()
+        assert box and box["x"] >= 32 and box["x"] + box["width"] <= 390 - 32, box
+        last = tabs.locator(".aside > :last-child")
+        last.focus()
+        place = last.bounding_box()
+        assert place and place["x"] + place["width"] <= 390 - 20, place
+
+
+@pytest.mark.parametrize("look", [PHONE, {}], ids=["phone", "desktop"])
+def test_a_conversation_opens_at_its_end_and_enter_sends(
+    browser: Browser, server: Server, look: dict[str, object]
+) -> None:
+    """On a phone, where Enter starts a new line, the button does."""
+    for number in range(8):
+        said = message(f"Question {number}", {"assistant": ["An answer.\n\nIn two lines."]}, origin="long")
+        rested(server.client, says(server.client, said)["sessionId"])
+    with browsing(browser, server.url, **look, java_script_enabled=False) as site:
+        expect(site.tab("/chat/long").locator(".said-by").last).to_be_in_viewport()
+    with browsing(browser, server.url, **look) as site:
+        page = site.tab("/chat/long")
+        expect(page.locator(".said-by").last).to_be_in_viewport()
+        assert page.evaluate("() => document.scrollingElement.scrollWidth") == (390 if look else 1440)
+        words = page.get_by_role("textbox", name="Message")
+        expect(words).to_be_in_viewport()
+        words.fill("One more")
+        words.press("Shift+Enter" if not look else "Enter")
+        words.type("question")
+        if look:
+            button(page, "Send").tap()
+        else:
+            words.press("Enter")
+        expect(page.locator(".said-by.is-person .typed").last).to_have_text("One more\nquestion")
+        expect(page.locator(".said-by").last).to_be_in_viewport()
