@@ -8,6 +8,13 @@ export function clocked(began, moment = Date.now()) {
   return hours ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`;
 }
 
+/** Shows other words in the text that an element has: a new text would have the styles of the page worked out again. */
+export function say(element, words) {
+  if (element.textContent === words) return;
+  if (element.firstChild?.nodeType === Node.TEXT_NODE && element.childNodes.length === 1) element.firstChild.data = words;
+  else element.textContent = words;
+}
+
 const SECONDS = { hour: "2-digit", minute: "2-digit", second: "2-digit" };
 const WALL = {
   millisecond: { ...SECONDS, fractionalSecondDigits: 3 },
@@ -40,7 +47,7 @@ export function since(root) {
     const seconds = Math.max(0, (Date.now() - at) / 1000);
     const [unit, length] = UNITS.find(([, found]) => seconds >= found) ?? UNITS.at(-1);
     time.title = at.toLocaleString(document.documentElement.lang);
-    time.textContent = words.format(-Math.floor(seconds / length), unit);
+    say(time, words.format(-Math.floor(seconds / length), unit));
   }
 }
 
@@ -58,7 +65,7 @@ function left(time) {
   const at = new Date(time.dateTime);
   const words = time.dataset.left.replace("{time}", length(at - moment));
   if (time.textContent === words) return;
-  time.textContent = words;
+  say(time, words);
   time.title = at.toLocaleString(document.documentElement.lang);
 }
 
@@ -70,7 +77,7 @@ export const present = () => moment;
 export function tick() {
   moment = Date.now();
   for (const time of document.querySelectorAll("time[data-since]")) {
-    time.textContent = clocked(time.dateTime, moment);
+    say(time, clocked(time.dateTime, moment));
   }
   for (const time of document.querySelectorAll("time[data-left]")) left(time);
   const past = "replay" in document.body.dataset;
@@ -87,8 +94,7 @@ export function tick() {
 /** The time used goes on from the version that the page shows, up to now, or since when a person is waited for. */
 function goOn(clock, now) {
   const elapsed = used(clock, now);
-  const words = clocked(0, elapsed);
-  if (clock.textContent !== words) clock.textContent = words;
+  say(clock, clocked(0, elapsed));
   const bar = clock.closest(".gauge")?.querySelector("meter");
   if (bar && Math.abs(elapsed - bar.value) >= bar.max / BAR_STEPS) bar.value = elapsed;
 }
@@ -103,7 +109,7 @@ function wait(place, now) {
   const whole = Math.floor((moment - Number(place.dataset.begin)) / SECOND);
   const waited = whole - Math.floor(used({ dataset: { elapsed: place.dataset.waited, asOf: place.dataset.asOf } }, now) / SECOND);
   const words = waited > 0 ? place.dataset.words.replace("{n}", clocked(0, waited * SECOND)) : "";
-  if (place.textContent !== words) place.textContent = words;
+  say(place, words);
 }
 
 const [TICKS, SECOND, LABEL] = [6, 1000, 70];
@@ -115,7 +121,7 @@ function grow(drawing) {
   const whole = Math.max(moment, end) - begin;
   const share = (end - begin) / whole;
   const time = drawing.closest(".part")?.querySelector("[data-gantt-time]");
-  if (time) time.textContent = clocked(Number(time.dataset.ganttTime), moment);
+  if (time) say(time, clocked(Number(time.dataset.ganttTime), moment));
   if (Math.abs(share - Number(drawing.dataset.share ?? 1)) < 1 / (2 * BAR_STEPS) * share) return;
   if (Date.now() < Number(drawing.dataset.rests ?? 0)) return;
   const parts = drawing.querySelectorAll("rect, a > text, svg");

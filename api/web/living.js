@@ -2,7 +2,7 @@
 // while its tab is visible. A browser opens only six connections to a server, so all tabs together open a few streams
 // at a time; the other turns poll.
 
-import { clocked, present } from "./clocks.js";
+import { clocked, present, say } from "./clocks.js";
 
 const SEATS = 3;
 const POLL_MS = 500;
@@ -117,8 +117,7 @@ function stepsIn(place) {
     if (listed) return;
     const due = present() >= new Date(began); // what waits for its next attempt is not at work
     const said = [...steps.values()].map(({ words, came }) => [words.verb, words.what].filter(Boolean).join(" ") + came);
-    const words = due ? [...said, clocked(began, present())].join(" · ") : "";
-    if (place.textContent !== words) place.textContent = words;
+    say(place, due ? [...said, clocked(began, present())].join(" · ") : "");
   }
 
   return { add, tick };

@@ -52,7 +52,7 @@ def lead(context: PanelContext, card: Mapping[str, Any]) -> Lead | None:
         case Orchestration(state="done", mode="orchestrated"):
             return Lead(
                 "head_lead.done_unchanged" if session.no_change else "head_lead.done",
-                {"n": session.round, "all": len(session.agents)},
+                {"n": session.round},
             )
         case Delivery(state="success") if session.base is not None:
             return _delivered(session)
