@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from adapters.workspace.git import WorkspaceError, answered, in_theirs, line
+from adapters.workspace.git import Lasting, WorkspaceError, answered, in_theirs, line
 from adapters.workspace.repository import Repository
 from domain.values.sentences import Sentence
 
@@ -37,6 +37,36 @@ class Remote(NamedTuple):
 
     url: str
     settings: tuple[tuple[str, str], ...]
+
+
+def check_complete(folder: Path) -> None:
+    """Raises Lasting where the repository lacks what is checked out, or borrows it from a repository that is gone."""
+    head = line(in_theirs(["rev-parse", "--verify", "--quiet", "HEAD"], folder, codes=(0, 1)))
+    if not head:
+        return
+    gone = [str(place) for place in _lenders(folder) if not place.is_dir()]
+    try:
+        in_theirs(["cat-file", "-e", f"{head}^{{commit}}"], folder)
+        if gone and promisor(folder) is None:
+            in_theirs(["rev-list", "--objects", "--quiet", head], folder)
+    except WorkspaceError as error:
+        lacking = Sentence("lender_gone", paths=", ".join(gone)) if gone else Sentence("commit_gone", commit=head[:10])
+        raise Lasting(lacking) from error
+
+
+def _lenders(folder: Path) -> Iterator[Path]:
+    """The folders of objects that the repository borrows from."""
+    objects = _objects(folder)
+    lent = objects / "info" / "alternates"
+    if lent.is_file():
+        for each in lent.read_text("utf-8", "surrogateescape").splitlines():
+            if each[:1] not in ("", "#", '"'):
+                yield objects / each
+
+
+def _objects(folder: Path) -> Path:
+    place = in_theirs(["rev-parse", "--path-format=absolute", "--git-path", "objects"], folder)
+    return Path(os.fsdecode(place).rstrip("\n"))
 
 
 def promisor(folder: Path) -> Remote | None:
@@ -67,8 +97,7 @@ def _absolute(url: str, folder: Path) -> str:
 def link_objects(source: Path, repository: Repository) -> None:
     """Make every object file of the person's repository one of ours, without a copy where the file system allows it.
     `git clone` would ask for all objects of a partial clone that is shallow, too."""
-    place = in_theirs(["rev-parse", "--path-format=absolute", "--git-path", "objects"], source)
-    objects = Path(os.fsdecode(place).rstrip("\n"))
+    objects = _objects(source)
     shutil.copytree(objects, repository.path / "objects", copy_function=_linked, dirs_exist_ok=True)
     lent = objects / "info" / "alternates"
     if lent.is_file():

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from adapters.workspace.borrowed_objects import check_complete
 from adapters.workspace.creation import place_of
 from adapters.workspace.git import Lasting, WorkspaceError
 from adapters.workspace.recording_rules import TOOL_FOLDERS
@@ -53,7 +54,9 @@ def check(folder: Path, *, ours: Path, room: Room | None = None, private: Sequen
     _check_not_ours(folder, ours.resolve())
     if ".git" in (part.casefold() for part in folder.parts):
         raise Lasting(Sentence("folder_inside_git"))
-    if place_of(folder) is None and room is not None:
+    if place_of(folder) is not None:
+        check_complete(folder)
+    elif room is not None:
         _check_size(folder, room, (ours, *private))
 
 

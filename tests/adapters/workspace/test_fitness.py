@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.workspace import Room, WorkspaceError, Workspaces, check
+from adapters.workspace import Lasting, Room, WorkspaceError, Workspaces, check
 from tests.adapters.workspace.given import git, write
 
 ROOM = Room(files=3, bytes=10)
@@ -71,6 +71,29 @@ def test_a_repository_that_git_cannot_open_is_refused_with_our_own_text(plain: P
     assert re.fullmatch(
         r"git cannot open it; see that git status .*\(git rev-parse failed: fatal: .*\)", refused(plain, ours)
     )
+
+
+def test_a_repository_that_borrows_from_one_that_is_gone_is_refused(source: Path, ours: Path, tmp_path: Path) -> None:
+    """Before anything is asked: trying again would not help. What it holds itself is enough."""
+    borrowing, whole = tmp_path / "borrowing", tmp_path / "whole"
+    for folder in (borrowing, whole):
+        git(tmp_path, "clone", "-q", "--shared", str(source), str(folder))
+    git(whole, "repack", "-q", "-a", "-d")
+    git(borrowing, "commit", "-q", "--allow-empty", "-m", "Mine")
+    check(borrowing, ours=ours)
+    source.rename(tmp_path / "gone")
+    check(whole, ours=ours)
+    lender = source / ".git" / "objects"
+    said = f"is a repository that borrows objects from {lender}, which is not there: bring that folder back, or"
+    assert refused(borrowing, ours) == f"{said} clone again"
+    with pytest.raises(Lasting):
+        check(borrowing, ours=ours)
+
+
+def test_a_repository_without_its_own_commit_is_refused(source: Path, ours: Path) -> None:
+    head = git(source, "rev-parse", "HEAD").strip()
+    (source / ".git" / "objects" / head[:2] / head[2:]).unlink()
+    assert refused(source, ours).startswith(f"is a repository that lacks its own commit {head[:10]}; see what git fsck")
 
 
 def test_a_folder_may_hold_our_data(source: Path, plain: Path) -> None:
@@ -185,8 +208,9 @@ def test_a_folder_that_now_points_elsewhere_is_not_reused(tmp_path: Path, worksp
 def test_errors_of_a_copy_never_consist_of_gits_output_alone(
     tmp_path: Path, workspaces: Workspaces, source: Path
 ) -> None:
-    for place in (source / ".git" / "objects").glob("??"):
-        for result in place.iterdir():
+    head = git(source, "rev-parse", "HEAD").strip()
+    for result in (source / ".git" / "objects").glob("??/*"):
+        if result.parent.name + result.name != head:
             result.chmod(0o600)
             result.write_bytes(b"broken")
     with pytest.raises(WorkspaceError, match=r"^The workspace cannot be made from .*/the source: git "):
