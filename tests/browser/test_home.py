@@ -50,7 +50,7 @@ def test_sessions_are_looked_for_by_kind_and_words(site: Browsing, server: Serve
 
 def test_a_delivery_is_started_from_a_preset_and_followed_to_its_end(site: Browsing, server: Server) -> None:
     page = site.tab("/")
-    page.get_by_text("Start a session").click()
+    page.get_by_text("Start a session", exact=True).click()
     page.get_by_role("link", name="approved", exact=True).click()
     form = page.locator("form[data-start=delivery]")
     expect(form.get_by_label("Task")).to_have_value("Add a login page.")
