@@ -52,12 +52,12 @@ ISSUES = [{"id": "1", "title": "No tests", "detail": "…"}, {"id": "2", "title"
             "Not landed on main: Uncommitted changes are in the way. Commit them.",
             "main에 병합하지 않음: Uncommitted changes are in the way. Commit them.",
         ),
-        ("turn.answered", {"agent": "dev", "seconds": 12.34}, "dev answered in 12.3 s", "dev 응답 (12.3초)"),
+        ("turn.answered", {"agent": "dev", "seconds": 12.34}, "dev answered in 12.3 s", "dev 답변 (12.3초)"),
         (
             "turn.answered",
             {"agent": "dev", "seconds": 1, "files": ["a.py", "b.py"]},
             "dev answered in 1.0 s, changed a.py, b.py",
-            "dev 응답 (1.0초), 변경: a.py, b.py",
+            "dev 답변 (1.0초), 변경: a.py, b.py",
         ),
         (
             "turn.answered",
@@ -254,7 +254,7 @@ def test_an_event_says_what_happened_and_why(topic: str, data: dict[str, Any], e
         (
             "turn.retried",
             {"turnId": "t", "agent": "Ada", "reason": "the key is back"},
-            "ann has Ada asked again: the key is back",
+            "ann asked Ada again: the key is back",
             "ann: Ada 다시 시도: the key is back",
         ),
         (

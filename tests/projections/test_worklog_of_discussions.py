@@ -57,7 +57,7 @@ def test_a_decision_in_a_fork_expires_that_much_later(tmp_path: Path) -> None:
         assert section[:3] == [
             "- Waits for a person: apply_fix or skip",
             f"- Expires: 2026-11-21T{expiry}.000Z",
-            "- Verdict: needs fixes",
+            "- Verdict: needs a fix",
         ]
 
 
@@ -82,7 +82,7 @@ def test_a_review_shows_verdict_issues_and_convergence_of_every_round(tmp_path: 
 ### Round 1 — reviewer (critique)
 
 - Status: done
-- Verdict: needs fixes
+- Verdict: needs a fix
 - Summary: One thing.
 - Issue (major): Slow
 - Convergence: 0.30 (agreement 0.50, stability 0.00, continue)
@@ -113,7 +113,7 @@ def test_each_point_of_a_reply_has_its_label_and_its_place(tmp_path: Path) -> No
         entry(stage, "review-1")
         == """\
 - Status: done
-- Verdict: needs fixes
+- Verdict: needs a fix
 - Summary: Rounds twice.
 - Result: It rounds **twice**.
 - Issue (critical) `a.py:31`: Off by a cent → Once
