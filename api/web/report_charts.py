@@ -15,7 +15,7 @@ from api.web.plain_text import cut
 from api.web.renderer import Link
 from api.web.svg import element, line, svg, text
 from domain.values.words import Words
-from projections.sessions.overview import Beginning
+from projections.sessions.standings import Beginning
 
 Row = Mapping[str, Any]
 Cell = Callable[[str, Any, Words], str]

@@ -17,7 +17,7 @@ from domain.values.words import Words
 from projections.facts import AT_REST
 from projections.reports.costs import CostRow
 from projections.reports.waits import HourWaits
-from projections.sessions.overview import Standing
+from projections.sessions.standings import Standing
 from projections.views.session import IMPORTED
 
 COLUMNS: Final = 31

@@ -30,7 +30,7 @@ from projections.reports import REPORTS, Filters, Report, ReportAnswer
 from projections.reports.costs import CostRow
 from projections.reports.waits import WaitTotals
 from projections.sessions import overview
-from projections.sessions.overview import Beginning, Standing
+from projections.sessions.standings import Beginning, Standing, beginnings, standings
 from projections.views.session import IMPORTED, is_imported
 
 ROWS, CELL = 200, 120
@@ -76,7 +76,7 @@ async def show(request: Request) -> Response:
         begun: Mapping[str, Beginning] = {}
         if name in DATED:
             with inside.reading() as db:
-                begun = overview.beginnings(db, filters)
+                begun = beginnings(db, filters)
         drawing = ChartPage(begun, values, say, cell, linker(say.language if query.get("lang") else None))
         answer = report_page(REPORTS[name], make(inside, REPORTS[name], filters), say, drawing)
         above = _above(inside, filters, values, say, drawing.link)
@@ -101,7 +101,7 @@ def _above(
 ) -> ReportOverview:
     """The figures and drawings above the tables."""
     with inside.reading() as db:
-        sessions = [_held(inside, each) for each in overview.standings(db, filters)]
+        sessions = [_held(inside, each) for each in standings(db, filters)]
         turns = overview.open_turns(db, [each.session_id for each in sessions if each.status in RUNNING])
     imported = inside.imported_turns([turn for each in turns.values() for turn in each])
     idle = {name for name, each in turns.items() if is_imported(not_run_here(tuple(each), imported))}

@@ -12,7 +12,6 @@ from domain.values.base import Invalid, iso
 from domain.values.sentences import Sentence
 from projections.engine.ports import LATEST, Database
 from projections.facts import AT_REST
-from projections.reports.ledger import Filters
 from projections.sessions.pull_requests import pull_request_of
 from projections.sessions.questions import turns_asking
 from projections.sessions.row import ROWS, SessionRow, belonging
@@ -94,22 +93,24 @@ def page(
     return SessionPage(items=items(db, rows[:limit]), next_cursor=cursor_of(rows[limit - 1].created) if more else None)
 
 
-_ASKED: Final = (
+ASKED: Final = (
     "(coalesce(waits_for, '') IN ('decision', 'scope')"
     " OR session_id IN (SELECT parent FROM overview WHERE waits_for = 'decision' AND parent IS NOT NULL))"
     f" AND status NOT IN ({', '.join(repr(word) for word in sorted(AT_REST))})"
 )
-_ASKING: Final = "session_id IN (SELECT session_id FROM overview_questions)"
+"""The condition for sessions that wait for a person to decide, or to allow files outside the scope."""
+QUESTIONED: Final = "session_id IN (SELECT session_id FROM overview_questions)"
+"""The condition for sessions in which an agent asks for permission."""
 DECIDING: Final = "waiting_for_decision"
 
 
 def _as_seen(status: str) -> tuple[str, list[str]]:
     """The condition for sessions that people see in this state."""
     if status == DECIDING:
-        return f"(status = ? OR ({_ASKED}))", [status]
+        return f"(status = ? OR ({ASKED}))", [status]
     if status in AT_REST:
         return "status = ?", [status]
-    return f"status = ? AND NOT ({_ASKED}) AND NOT ({_ASKING})", [status]
+    return f"status = ? AND NOT ({ASKED}) AND NOT ({QUESTIONED})", [status]
 
 
 class Facts(NamedTuple):
@@ -140,56 +141,6 @@ def waiting(db: Database, limit: int = MOST, *, needs: Sequence[WaitsFor] = ()) 
     wanted = tuple(needs or NEEDS)
     clauses = f"WHERE waiting > 0 AND waits_for IN ({', '.join('?' * len(wanted))}) ORDER BY waiting LIMIT ?"
     return items(db, ROWS.select(db, clauses, (*wanted, limit)))
-
-
-class Beginning(NamedTuple):
-    """When a session began, in milliseconds, and its title."""
-
-    at: int
-    title: str
-
-
-def beginnings(db: Database, filters: Filters) -> dict[str, Beginning]:
-    """The sessions that began in a time, by id."""
-    since, until, kind, label = filters.since, filters.until, filters.kind, filters.label
-    rows = db.execute(
-        "SELECT session_id, created_at, title FROM overview WHERE created_at >= ? AND created_at < ?"
-        " AND kind = coalesce(?, kind)"
-        " AND (? IS NULL OR created IN (SELECT created FROM overview_labels WHERE label = ?)) ORDER BY created",
-        (since or 0, LATEST if until is None else until, kind, label, label),
-    ).fetchall()
-    return {session_id: Beginning(at, title) for session_id, at, title in rows}
-
-
-class Standing(NamedTuple):
-    """A session in a report: when it began, how it stands, and what it has cost so far. `asks`: it waits for a person
-    to decide, to allow something, or to let it go on."""
-
-    session_id: str
-    title: str
-    at: int
-    status: str
-    waits_for: str | None
-    cost_micros: int | None
-    asks: bool
-    is_fork: bool = False
-
-
-def standings(db: Database, filters: Filters) -> list[Standing]:
-    """The sessions that began in a time, oldest first."""
-    since, until, kind, label = filters.since, filters.until, filters.kind, filters.label
-    rows = db.execute(
-        "SELECT session_id, title, created_at, status, waits_for, cost_micros,"
-        f" CASE WHEN ({_ASKED}) OR ({_ASKING}) THEN 1 ELSE 0 END,"
-        " CASE WHEN forked_from IS NULL THEN 0 ELSE 1 END FROM overview"
-        " WHERE created_at >= ? AND created_at < ? AND kind = coalesce(?, kind)"
-        " AND (? IS NULL OR created IN (SELECT created FROM overview_labels WHERE label = ?)) ORDER BY created",
-        (since or 0, LATEST if until is None else until, kind, label, label),
-    ).fetchall()
-    return [
-        Standing(name, title, at, status, need, cost, bool(asks), bool(forked))
-        for name, title, at, status, need, cost, asks, forked in rows
-    ]
 
 
 def counts(db: Database) -> dict[str, dict[str, int]]:

@@ -9,7 +9,7 @@ from api.web.report_overview import axis_of, report_overview, state_of
 from api.web.sentences import words
 from projections.reports.costs import CostRow
 from projections.reports.waits import HourWaits
-from projections.sessions.overview import Standing
+from projections.sessions.standings import Standing
 
 HOUR, DAY = 3_600_000, 86_400_000
 BEGIN = 20_000 * DAY
