@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
@@ -9,7 +10,7 @@ from starlette.testclient import TestClient
 from api.web.session.answer_forms import composed, prefilled
 from tests.api.scenes import two_iterations, waiting_review
 from tests.api.seen import BROWSER, Seen, page
-from tests.api.server import Json, ended, events, only, session
+from tests.api.server import Json, delivery, ended, events, inside, only, session, start
 from tests.api.talks import reached
 from tests.api.test_cuts import cuts
 from tests.api.test_forks import BLOCKED, asked
@@ -145,6 +146,29 @@ def test_run_again_is_the_same_form_from_the_start(client: TestClient) -> None:
     assert re.search(rf'href="/sessions/{source}/fork\?at=1" data-sheet[^>]*>Run again</a>', html)
     first = next(row for row in cuts(client, source) if row["asks"])
     assert fields_of(client, f"/sessions/{source}/fork?at=1")["at"] == str(first["version"])
+
+
+ONE_FOR_ALL = """
+[[agents]]
+name = "Ada"
+roles = ["planner", "architect", "designer", "dev", "reviewer"]
+adapter = "command"
+[agents.settings]
+argv = ["cat"]
+"""
+
+
+def test_an_agent_with_several_roles_gets_its_model_once(tmp_path: Path) -> None:
+    """No field of the form is there twice: else nothing could be started again with such a team."""
+    team = tmp_path / "team.toml"
+    team.write_text(ONE_FOR_ALL)
+    with inside(tmp_path, team=team) as client:
+        source = start(client, delivery() | {"scenario": None})
+        ended(client, source)
+        seen = Seen(page(client, f"/sessions/{source}/fork?at=1"))
+        names = [each["name"] for each in seen.all("input") if each.get("type") != "radio" and "name" in each]
+        assert len(names) == len(set(names)) and names.count("model.Ada") == 1
+        assert "Model: as chosen for Ada above" in words_of(page(client, f"/sessions/{source}/fork?at=1"))
 
 
 def test_the_form_speaks_korean(client: TestClient) -> None:

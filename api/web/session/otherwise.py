@@ -34,6 +34,8 @@ class RoleModel(NamedTuple):
     role: str
     agent: str
     model: str
+    is_first: bool = True
+    """Whether no role before it has the same agent: a model is chosen for an agent, once."""
 
 
 def otherwise(inside: System, now: Session, at: int | None, turn_id: str, say: Words) -> dict[str, Any]:
@@ -149,7 +151,9 @@ def _roles_from(history: Sequence[Recorded], version: int) -> list[RoleModel]:
         if not isinstance(event, TurnRequested) or event.work != "ask":
             continue
         if settled.get(event.turn_id, version + 1) > version:
-            roles.setdefault(event.role, RoleModel(event.role, event.agent, models.get(event.agent, "")))
+            agents = {row.agent for row in roles.values()}
+            row = RoleModel(event.role, event.agent, models.get(event.agent, ""), event.agent not in agents)
+            roles.setdefault(event.role, row)
     return list(roles.values())
 
 
