@@ -104,13 +104,14 @@ def _of_a_talk(topic: DiscussionBrief) -> tuple[list[str], list[str]]:
     return [_FIRST[kind]], ["coder", "synthesizer"] if kind == "review" else ["planner", "synthesizer"]
 
 
-def _places(system: System) -> list[Announcement]:
-    """Returns what is known of the agents wherever turns run; nothing of a process that says nothing."""
-    elsewhere = [parse(node.agents) or {} for node in system.node.others() if node.agents or node.role == "worker"]
+def _places(system: System) -> list[Announcement | None]:
+    """Returns what is known of the agents wherever turns run; None for a process that says nothing."""
+    elsewhere = [parse(node.agents) for node in system.node.others() if node.agents or node.role == "worker"]
     return [announcement_of(system.team), *elsewhere] if system.works else elsewhere
 
 
-def _lack(places: Iterable[Announcement], name: str, count: Callable[[Iterable[str]], bool]) -> Sentence | None:
-    """Returns what the agent lacks, in all places or in any of them as `count` says; None if that is nothing."""
-    lacks = [place.get(name, READY) for place in places]
+def _lack(places: Iterable[Announcement | None], name: str, count: Callable[[Iterable[str]], bool]) -> Sentence | None:
+    """Returns what the agent lacks, in all places or in any of them as `count` says; None if that is nothing. A process
+    of another team runs none of its turns, so it does not count."""
+    lacks = [READY if place is None else place[name] for place in places if place is None or name in place]
     return next((lack for lack in lacks if isinstance(lack, Sentence)), None) if lacks and count(lacks) else None

@@ -6,6 +6,7 @@ from typing import Any
 from api.cli.exits import in_words
 from api.cli.labels import sentence
 from api.cli.terminal import visible_name
+from projections.record.status import fails_as_before
 
 
 def result_notes(session: Mapping[str, Any]) -> Iterator[str]:
@@ -63,6 +64,9 @@ def _on_validation(session: Mapping[str, Any], result: Mapping[str, Any]) -> Ite
         no_tests = result.get("why") == "no_tests"
         yield sentence("Not validated: no tests ran." if no_tests else "Not validated.")
         return
+    if fails_as_before(session):
+        named = ", ".join(f"`{command}`" for command in validated["commands"])
+        yield sentence("The validation fails, as before the changes: {commands}.", commands=named)
     if not validated["cleanRoom"]:
         yield sentence("Not checked in a clone.")
     for weakening in (session.get("report") or {}).get("weakened") or ():

@@ -158,12 +158,24 @@ def _on_validation(view: Mapping[str, Any], summary: str, say: Words) -> str:
         return say.fill(code, {"summary": summary})
     if weakened := (view.get("report") or {}).get("weakened"):
         summary = say.fill("outcome.weakened", {"summary": summary, "n": len(weakened)})
+    if fails_as_before(view):
+        summary = say.fill("outcome.red", {"summary": summary, "commands": ", ".join(validated["commands"])})
     if not validated["cleanRoom"]:
         summary = say.fill("outcome.not_cloned", {"summary": summary})
     for flake in (view.get("report") or {}).get("flaky") or ():
         if not flake["known"]:
             summary = say.fill("outcome.flaky", {**flake, "summary": summary})
     return summary
+
+
+def fails_as_before(view: Mapping[str, Any]) -> bool:
+    """True if the validation fails on the result, and nothing says so because it failed before the changes, too."""
+    validated = (view.get("result") or {}).get("validated") or {}
+    return (
+        validated.get("passed") is False
+        and view.get("kind") == "orchestration"
+        and (view.get("reason") != "validation_failed")
+    )
 
 
 def is_phrase(recorded: str) -> bool:

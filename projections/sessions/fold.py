@@ -331,5 +331,5 @@ OVERVIEW: Final = Projection(
     tables=("overview", "overview_labels", "overview_turns", "overview_questions"),
     schema=SCHEMA,
     apply=apply,
-    version=26,
+    version=27,
 )

@@ -32,7 +32,7 @@ HANDOVER_EVENTS: Final = (
     SessionForked,
 )
 """Other events change nothing here."""
-_UNVALIDATED: Final[dict[str, Any]] = {"validated": None, "why": None, "weakened": 0, "flaky": {}}
+_UNVALIDATED: Final[dict[str, Any]] = {"validated": None, "why": None, "weakened": 0, "red": False, "flaky": {}}
 _LONGEST: Final = 2_000
 """Characters of what stands against a landing; the session has all of it."""
 
@@ -60,6 +60,7 @@ def follow_handover(row: SessionRow, recorded: Recorded) -> None:
             facts |= _validated(event.clean_room, len(event.weakened), no_tests=no_tests)
         case orchestration.RoundValidated() as event:
             facts |= _validated(event.clean_room, len(event.weakened), no_tests=event.no_tests)
+            facts["red"] = not event.passed and not event.new_failures
             facts["flaky"] = {name: seen for flake in event.flaky for name, seen in _unknown(flake).items()}
         case _:
             _land(row, recorded)

@@ -24,6 +24,8 @@ def _points(facts: dict[str, Any]) -> Iterator[Point]:
         yield "result_without_tests" if facts["why"] == "no_tests" else "result_not_validated", {}
     elif facts["validated"] == "workspace":
         yield "result_not_cloned", {}
+    if facts["red"]:
+        yield "result_red", {}
     if facts["weakened"]:
         yield "result_weakened", {"number": facts["weakened"]}
     for command, (failed, runs) in facts["flaky"].items():

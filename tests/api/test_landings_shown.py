@@ -174,6 +174,18 @@ def test_a_run_that_nobody_validated_says_so_where_it_waits(client: httpx.Client
     assert "Not validated." in client.get("/decisions", headers={"Accept": "text/html"}).text
 
 
+@pytest.mark.parametrize("command", ["false", "sh -c 'echo broken; exit 3'"])
+def test_a_run_whose_validation_failed_before_the_changes_too_says_so(
+    client: httpx.Client, tmp_path: Path, command: str
+) -> None:
+    made = rested_run(client, repository(tmp_path / "shop", **TESTS), {"a.txt": "new\n"}, validationCommands=[command])
+    assert made["result"]["validated"]["passed"] is False and made["reason"] != "validation_failed"
+    [item] = waiting(client, made)
+    assert "result_red" in [note["code"] for note in item["notes"]]
+    page = client.get(f"/sessions/{made['id']}", headers={"Accept": "text/html"}).text
+    assert "The validation fails, as before the changes" in page
+
+
 def test_a_run_says_what_makes_its_validation_weaker(client: httpx.Client, tmp_path: Path) -> None:
     folder = repository(tmp_path / "shop", **TESTS)
     files = {"test_a.py": "def test_a():\n    assert True is True\n"}

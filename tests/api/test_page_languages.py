@@ -22,6 +22,7 @@ def test_every_message_is_used_and_every_message_used_exists() -> None:
         "head_flaky",
         "head_stale",
         "head_not_cloned",
+        "head_red",
         "head_not_validated",
         "outside_files",
         "login_used",

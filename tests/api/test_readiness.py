@@ -139,6 +139,17 @@ def test_a_live_worker_says_what_its_agents_lack(tmp_path: Path, monkeypatch: py
             assert {each["agent"] for each in answer.json()["agents"]} == {"Ada", "Grace"}
 
 
+@pytest.mark.parametrize("work", [True, False])
+def test_a_live_process_of_another_team_does_not_make_an_agent_ready(tmp_path: Path, work: bool) -> None:
+    """It runs none of the turns, so what it can say of the agent is nothing."""
+    other = tmp_path / "other.toml"
+    other.write_text('[[agents]]\nname = "Linus"\nroles = ["dev", "reviewer"]\nadapter = "scripted"\n')
+    with serving(tmp_path, team=str(other)), inside(tmp_path, team=team_of(tmp_path), work=work) as client:
+        answer = client.post("/api/sessions", json=DELIVERY)
+        assert answer.status_code == (409 if work else 202), answer.text
+        assert "warnings" not in answer.json()
+
+
 def test_an_announcement_reads_as_it_was_written(tmp_path: Path) -> None:
     said = announcement_of(load(team_of(tmp_path)))
     assert parse(line_of(said)) == said

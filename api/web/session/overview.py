@@ -180,7 +180,10 @@ def _on_validation(session: Session) -> list[dict[str, Any]]:
     """The notes on the validation that a reader needs, as messages with their values; empty where nothing is open."""
     if session.validated is None:
         return [] if session.outstanding else [{"say": "head_not_validated", "values": {}}]
-    alone = [] if session.validated.clean_room else [{"say": "head_not_cloned", "values": {}}]
+    red = isinstance(session, Orchestration) and not session.validated.passed and not session.failures
+    alone = [{"say": "head_red", "values": {}}] if red else []
+    if not session.validated.clean_room:
+        alone.append({"say": "head_not_cloned", "values": {}})
     room = session.clean_room
     stale = [
         {"say": "head_stale", "values": {"command": cut(short_command(command), 80)}}

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.api.cli.conftest import Hansard, Result, critique, judged, plan, subtask
+from tests.api.cli.kept import repository
 
 Scenario = Callable[..., str]
 Run = Callable[..., Result]
@@ -111,6 +112,20 @@ def test_a_direct_answer_is_the_result(hansard: Hansard, scenario: Scenario) -> 
     assert result.code == 0
     assert "mode     direct\n" in result.out
     assert "summary  반가워요⟦U+001B⟧[2J\n" in result.out
+
+
+def test_a_direct_answer_on_work_that_is_red_already_says_so_wherever_it_is_read(
+    hansard: Hansard, scenario: Scenario
+) -> None:
+    """Nothing is new, so it is done; a person who merges it has to know that it fails."""
+    repository(Path())
+    file = scenario({"assistant": [{"text": "Tidied; 1 passed.", "files": {"b.txt": "new\n"}}]})
+    done = hansard("message", "Tidy up", "--triage", "direct", "--scenario", file, "--validate", "false")
+    note = "The validation fails, as before the changes: "
+    assert done.code == 0 and f"1 passed. {note}false" in done.out
+    assert f"1 passed. {note}false" in hansard("show", "latest").out
+    merged = hansard("merge", "latest")
+    assert merged.code == 0 and f"{note}`false`." in merged.err
 
 
 def test_orchestrate_plans_unless_asked_otherwise(hansard: Hansard) -> None:
