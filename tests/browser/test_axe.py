@@ -2,8 +2,11 @@
 on a desktop and on a phone. Only here the content security policy is bypassed, because axe has to be injected.
 """
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import httpx2 as httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
@@ -20,7 +23,8 @@ from tests.api.scenes import (
     waiting_debate,
     waiting_review,
 )
-from tests.api.server import Server, delivery, events
+from tests.api.server import Server, delivery, events, serving
+from tests.api.test_login import KEY, kept
 from tests.browser.browsing import browsing, unfold
 from tests.browser.test_looks import PHONE
 from tests.kit.sweeps import sampled
@@ -40,6 +44,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 CHIEF = (
     *("home", "inbox", "form of a delivery", "report: costs", "delivery without budget", "review that waits"),
     *("replay of a delivery", "comparison", "conversation", "tab turns", "tab changes", "lab", "turn that asks"),
+    *("try it differently", "findings of a delivery", "error"),
     *("orchestration at its checkpoint", "tab worklog of a review", "tab findings of a debate"),
 )
 """Pages that together have nearly everything the others have."""
@@ -63,6 +68,7 @@ def pages(server: Server) -> dict[str, str]:
         "review that waits": waiting_review(client),
         "debate that waits": waiting_debate(client),
     }
+    _commented(client, sessions["delivery that succeeded"])
     result = {name: f"/sessions/{session_id}" for name, session_id in sessions.items()}
     kinds = {f"form of a {kind}": f"/?start={kind}" for kind in ("delivery", "orchestration", "review", "debate")}
     reports = ("summary", "budgets", "quality", "convergence", "decisions", "costs", "waits", "merges")
@@ -84,6 +90,11 @@ def pages(server: Server) -> dict[str, str]:
             "turn that runs": f"{result['delivery that runs']}/turns/{sessions['delivery that runs']}.t1",
             "turn that asks": f"{result['delivery that asks']}/turns/{sessions['delivery that asks']}.t1",
             "changes with their file": result["delivery that succeeded"] + "?tab=changes&file=src/login.py",
+            "findings of a delivery": result["delivery that succeeded"] + "?tab=findings",
+            "changes by risk": result["delivery that succeeded"] + "?tab=changes#by-risk",
+            "try it differently": f"{result['delivery that succeeded']}/fork?at={_asked(server, sessions)}",
+            "run again": f"{result['delivery that succeeded']}/fork?at=1",
+            "decide otherwise": f"{result['review that waits']}/fork",
             "tab worklog of a review": result["review that waits"] + "?tab=worklog",
             "tab findings": result["delivery under review"] + "?tab=findings",
             "tab findings of a debate": result["debate that waits"] + "?tab=findings",
@@ -95,6 +106,23 @@ def pages(server: Server) -> dict[str, str]:
             "event": result["delivery that succeeded"] + "/event?at=3",
         }
         | {f"tab {tab}": result["delivery that succeeded"] + f"?tab={tab}" for tab in ("turns", "changes", "worklog")}
+    )
+
+
+def _commented(client: httpx.Client, session_id: str) -> None:
+    """Comments on a line, on a file and on the whole."""
+    for place in ({"path": "src/login.py", "line": 1}, {"path": "src/login.py"}, {}):
+        answer = client.post(f"/api/sessions/{session_id}/comments", json={"text": "Why **this**?"} | place)
+        assert answer.status_code == 201, answer.text
+
+
+def _asked(server: Server, sessions: Mapping[str, str]) -> int:
+    """The event at which the reviewer is asked for its first verdict."""
+    history = events(server.client, sessions["delivery that succeeded"])
+    return next(
+        int(event["version"])
+        for event in history
+        if event["type"] == "turn.requested" and event["data"]["agent"] == "reviewer"
     )
 
 
@@ -124,6 +152,22 @@ def test_axe_finds_nothing_on_the_main_pages(
     assert _found(browser, server, {name: pages[name] for name in names}, look) == {}
 
 
+@pytest.mark.parametrize("look", sampled(LOOKS, 0, -1))
+def test_axe_finds_nothing_on_the_pages_of_an_account(browser: Browser, tmp_path: Path, look: str) -> None:
+    keys = kept(tmp_path / "keys", alice=KEY)
+    with (
+        serving(tmp_path, api_keys_file=keys) as server,
+        browsing(browser, server.url, bypass_csp=True, **LOOKS[look]) as site,
+    ):
+        page = site.tab("/login")
+        assert _violations(page) == []
+        page.locator("#login-key").fill(KEY)
+        page.locator("button.strong").click()
+        page.goto(server.url + "/login")
+        page.locator(".account").wait_for()
+        assert _violations(page) == []
+
+
 def test_axe_finds_what_is_wrong(browser: Browser, server: Server) -> None:
     """The check itself finds a button without a name and text with too little contrast."""
     with browsing(browser, server.url, bypass_csp=True) as site:
@@ -150,6 +194,8 @@ def _found(browser: Browser, server: Server, pages: dict[str, str], look: str) -
         for name, path in pages.items():
             page.goto(server.url + path)
             unfold(page)
+            if path.endswith("#by-risk"):
+                page.locator("#by-risk").check(force=True)
             if violations := _violations(page):
                 result[name] = violations
         site.overlook("status of 404")
