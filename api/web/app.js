@@ -35,18 +35,30 @@ function pieces(html) {
 /** The boxes of a part that scroll by themselves. */
 const scrolled = (part) => [...part.querySelectorAll(".list, .gantt-box, .wide-table")];
 
-/** Replaces the content of a part, and keeps open details, typed text, the place in a list and the focus. */
-function fill(part, nodes) {
-  const active = part.contains(document.activeElement) ? document.activeElement.id : "";
-  const open = new Map([...part.querySelectorAll("details[id]")].map((found) => [found.id, found.open]));
-  const typed = new Map([...part.querySelectorAll("input[id], textarea[id]")].map((found) => [found.id, found.value]));
-  const places = scrolled(part).map((box) => ({ top: box.scrollTop, left: box.scrollLeft }));
-  part.replaceChildren(...nodes);
+/** What a part has that its next content keeps: open details, typed text, the places in its lists and the focus. */
+function keeping(part) {
+  return {
+    part,
+    active: part.contains(document.activeElement) ? document.activeElement.id : "",
+    open: new Map([...part.querySelectorAll("details[id]")].map((found) => [found.id, found.open])),
+    typed: new Map([...part.querySelectorAll("input[id], textarea[id]")].map((found) => [found.id, found.value])),
+    places: scrolled(part).map((box) => ({ top: box.scrollTop, left: box.scrollLeft })),
+  };
+}
+
+function keep({ part, active, open, typed, places }) {
   for (const found of part.querySelectorAll("details[id]")) if (open.has(found.id)) found.open = open.get(found.id);
   for (const found of part.querySelectorAll("input[id], textarea[id]")) if (typed.has(found.id)) found.value = typed.get(found.id);
-  for (const [at, box] of scrolled(part).entries()) if (places[at]) box.scrollTo(places[at]);
+  for (const [at, box] of scrolled(part).entries()) if (places[at]?.top || places[at]?.left) box.scrollTo(places[at]);
   if (active) document.getElementById(active)?.focus({ preventScroll: true });
-  dress(part);
+}
+
+/** Replaces the content of parts: `[part, nodes]`. All places are read first: one read after a change lays out the page. */
+function fill(...changes) {
+  const kept = changes.map(([part]) => keeping(part));
+  for (const [part, nodes] of changes) part.replaceChildren(...nodes);
+  kept.forEach(keep);
+  dress(...changes.map(([part]) => part));
 }
 
 /** Removes the idempotency keys from the forms: the script makes them on submit, and they would make every page differ.
@@ -64,13 +76,15 @@ let announced = newestHighlight(document);
 /** Applies a reloaded page: replaces only the parts that changed. */
 function put(fresh) {
   withoutKeys(fresh);
+  const changes = [];
   for (const part of parts()) {
     const name = part.dataset.part;
     const next = fresh.querySelector(`[data-part="${CSS.escape(name)}"]`);
     if (!next || next.isEqualNode(received.get(name))) continue;
     received.set(name, next.cloneNode(true));
-    fill(part, [...document.importNode(next, true).childNodes]);
+    changes.push([part, [...document.importNode(next, true).childNodes]]);
   }
+  fill(...changes);
   document.title = fresh.title;
   for (const name of ["follows", "head"]) page[name] = fresh.body.dataset[name] ?? "";
   announce(fresh);
@@ -92,7 +106,13 @@ function announce(fresh) {
 }
 
 /** Adds what needs the script: local times and running clocks. Hides what only a page without it needs. */
-function dress(root) {
+function dress(...roots) {
+  for (const root of roots) dressed(root);
+  tick();
+  look();
+}
+
+function dressed(root) {
   const form = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
   const clock = new Intl.DateTimeFormat(document.documentElement.lang, { timeStyle: "short" });
   for (const time of root.querySelectorAll("time[data-local]")) {
@@ -105,8 +125,6 @@ function dress(root) {
     element.hidden = true;
     for (const field of element.querySelectorAll("input")) field.disabled = true;
   }
-  tick();
-  look();
 }
 
 // -- following -------------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
   async function around(version) {
     const query = [...filtered(), ...(version === null ? [] : [["at", version]])];
     const found = await told("/rows", query);
-    fill(find("[data-rows]"), pieces(found.rows));
+    fill([find("[data-rows]"), pieces(found.rows)]);
     atNewest = version === null;
     if (atNewest) seen();
     mark();
@@ -178,7 +178,7 @@ export function listOfEvents({ find, fill, pieces, announce, told, where }) {
   /** Called after an update with the new rows; `first` for the first update of this page. */
   function renew(html, { first }) {
     if (first) {
-      fill(find("[data-rows]"), pieces(html));
+      fill([find("[data-rows]"), pieces(html)]);
       atNewest = true;
     } else if (atNewest) append(html);
     else if (rowsOf(html).length) unseen(rowsOf(html).length);

@@ -56,12 +56,14 @@ export function session({ pieces, fill, announce }) {
   // -- display -------------------------------------------------------------------------------------------------------
 
   function apply(found) {
+    const changes = [];
     for (const part of document.querySelectorAll("[data-part]")) {
       const [hash, html] = found.panels[part.dataset.part] ?? [];
       if (!hash || hash === part.dataset.hash) continue;
       part.dataset.hash = hash;
-      fill(part, pieces(html));
+      changes.push([part, pieces(html)]);
     }
+    fill(...changes);
     where.shown = found.version;
     if (found.row) list.visit(found.version, found.row);
     page.version = String(found.version);
@@ -114,7 +116,7 @@ export function session({ pieces, fill, announce }) {
     for (const count of document.querySelectorAll("[data-lights-count]")) count.textContent = String(found.important);
     if (found.act !== act) {
       act = found.act;
-      fill(find("[data-act]"), pieces(act));
+      fill([find("[data-act]"), pieces(act)]);
     }
     if (where.at !== null) return place();
     const first = seen === 0;
