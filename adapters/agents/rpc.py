@@ -1,19 +1,18 @@
 """What agents that speak JSON-RPC on their standard input and output have in common, whichever protocol they speak."""
 
 import asyncio
-import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import orjson
 
-from adapters.agents.activity import Activity, tail
+from adapters.agents.activity import Activity
 from adapters.agents.command.call import Call
 from adapters.agents.command.settings import IDLE_SECONDS, CommandSettings
 from adapters.agents.failures import code_of_exit, failure_of, last_lines
+from adapters.agents.message_pipe import MessagePipe, PeerError
 from adapters.agents.port import Turn
 from adapters.fence.port import Fence
-from adapters.processes.input import Input
 from adapters.processes.program import Finished, run
 from adapters.processes.stopwatch import Stopwatch
 from domain.session.attempts import Failure, FailureCode
@@ -21,74 +20,9 @@ from domain.values.base import HansardError
 from domain.values.sentences import Sentence, because, rewritten
 
 if TYPE_CHECKING:
-    from acp import RequestError
-    from acp.connection import Connection
-
-# A program's input and output lines as JSON-RPC messages: the transport that `acp.Connection` needs.
-
+    from adapters.agents.peer import Peer
 
 Json = dict[str, Any]
-LINE: Final = 16 * 1_048_576
-"""Maximum length of a message; longer ones are ignored."""
-
-
-class MessagePipe:
-    """Receives a program's lines, with secrets removed; a line that is not a message is shown as a notice."""
-
-    def __init__(
-        self, *, scrub: Callable[[str], str], observe: Callable[[Activity], None], transcribe: Callable[[str], None]
-    ) -> None:
-        self.input = Input()
-        self.over = asyncio.Event()
-        """Set after the last message has been received."""
-        self._scrub, self._observe, self._transcribe = scrub, observe, transcribe
-        self._messages: asyncio.Queue[Json | None] = asyncio.Queue()
-
-    def line(self, stream: int, text: str) -> None:
-        """The program printed a line."""
-        line = self._scrub(text)
-        self._transcribe(line)
-        message = _message(line) if stream == 1 and len(line) <= LINE else None
-        if message is not None:
-            self._messages.put_nowait(message)
-        elif line.strip():
-            self._observe(Activity(kind="notice", text=tail(line)))
-
-    def end(self) -> None:
-        """The program's output has ended."""
-        self._messages.put_nowait(None)
-
-    async def send(self, message: Json) -> None:
-        self.input.write(json.dumps(message).encode() + b"\n")  # prompts may contain half a surrogate pair
-
-    async def receive(self) -> Json | None:
-        message = await self._messages.get()
-        if message is None:
-            self.over.set()
-        return message
-
-    async def close(self) -> None:
-        self.input.close()
-
-
-def _message(line: str) -> Json | None:
-    """A request, a notification or a response; anything that could break the connection is rejected."""
-    try:
-        message = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return None
-    if not isinstance(message, dict) or not isinstance(message.get("id"), int | str | None):
-        return None
-    if "method" in message:
-        return message if isinstance(message["method"], str) else None
-    error = message.get("error")
-    if "id" not in message or not isinstance(error, dict | None):
-        return None
-    return message if error is None or isinstance(error.get("message", ""), str) else None
-
-
-# A program that speaks JSON-RPC, in a separate process for one turn.
-
 
 STREAM_BYTES: Final = 64 * 1_048_576
 """How much an agent may print in a turn, unless the settings say otherwise."""
@@ -113,12 +47,12 @@ class Rejected(HansardError):
 class Conversing(Protocol):
     """Our side of the conversation, in the agent's protocol."""
 
-    async def take_place(self, connection: "Connection", resume: str | None) -> Failure | None:
+    async def take_place(self, connection: "Peer", resume: str | None) -> Failure | None:
         """Run the whole turn. Returns why it failed. Raises ConnectionError if the agent is gone."""
         ...
 
     async def handle(self, method: str, params: Any, is_notification: bool) -> Json | None:
-        """A request or a notification from the agent. Raises RequestError."""
+        """A request or a notification from the agent. Raises Unsupported."""
         ...
 
 
@@ -139,11 +73,11 @@ class Program:
 
     async def talk(self, dialogue: Conversing, resume: str | None) -> Failure | None:
         """Run the turn. Returns why it failed. Afterwards no process of the program is running."""
-        from acp.connection import Connection
+        from adapters.agents.peer import Peer
 
         running = asyncio.create_task(self._started())
         running.add_done_callback(lambda _: self._pipe.end())
-        connection = Connection(dialogue.handle, self._pipe)
+        connection = Peer(dialogue.handle, self._pipe)
         talking = asyncio.create_task(dialogue.take_place(connection, resume))
         try:
             limit = await self.stopwatch.watch(talking)
@@ -219,7 +153,7 @@ def table(value: object) -> Json:
     return value if isinstance(value, dict) else {}
 
 
-def words_of(error: "RequestError", call: Call) -> str:
+def words_of(error: PeerError, call: Call) -> str:
     """The error's message, with the agent's details."""
     more = error.data
     if isinstance(more, dict):
@@ -228,7 +162,7 @@ def words_of(error: "RequestError", call: Call) -> str:
     return call.scrub(last_lines(f"{error}: {added}" if added else str(error)))
 
 
-async def introduced(connection: "Connection", wanted: Json, protocol: str) -> Json:
+async def introduced(connection: "Peer", wanted: Json, protocol: str) -> Json:
     """The agent's answer to `initialize`. Raises `Rejected` if it takes too long."""
     try:
         async with asyncio.timeout(START_SECONDS):

@@ -126,22 +126,15 @@ class ForgeHttp:
     async def read_end(self, path: str, characters: int) -> str:
         """The last characters of a text of any length, such as a log. Its own storage on another host, where the forge
         is known to have one, is asked without the token."""
-        from httpx2 import HTTPError, InvalidURL
-
         url, headers = self._url(path, None), self._headers()
-        try:
-            async with asyncio.timeout(LOG_SECONDS):
-                for _ in range(_MOST_REDIRECTS + 1):
-                    async with self._client.stream("GET", url, headers=headers) as response:
-                        if response.status_code not in _REDIRECTS:
-                            self._check(response.status_code, response.headers, await _beginning(response))
-                            return await _end(response, characters)
-                    url = self._log_address(url, response.headers.get("location", ""))
-                    headers = headers if _origin(url) == self._origin else {"User-Agent": _AGENT}
-        except TimeoutError:
-            raise ForgeAway(Sentence("forge_slow", host=self._host, seconds=round(LOG_SECONDS))) from None
-        except (HTTPError, InvalidURL, OSError) as error:
-            raise self._away(error) from None
+        async with self._answering(LOG_SECONDS):
+            for _ in range(_MOST_REDIRECTS + 1):
+                async with self._client.stream("GET", url, headers=headers) as response:
+                    if response.status_code not in _REDIRECTS:
+                        self._check(response.status_code, response.headers, await _beginning(response))
+                        return await _end(response, characters)
+                url = self._log_address(url, response.headers.get("location", ""))
+                headers = headers if _origin(url) == self._origin else {"User-Agent": _AGENT}
         raise self._nonsense("forge_redirects_on")
 
     # -- one request ---------------------------------------------------------------------------------------------------
@@ -180,24 +173,27 @@ class ForgeHttp:
     async def _exchange(
         self, method: str, url: str, body: bytes | None, extra: Mapping[str, str]
     ) -> tuple[int, Mapping[str, str], bytes]:
-        from httpx2 import HTTPError, InvalidURL
-
         headers = {**self._headers(), **extra}
         if body is not None:
             headers["Content-Type"] = "application/json"
+        async with self._answering(self._seconds), self._sent(method, url, body, headers) as response:
+            content = b""
+            async for piece in response.aiter_bytes():
+                content += piece
+                if len(content) > MOST_BYTES:
+                    raise self._nonsense("forge_too_much")
+            return response.status_code, response.headers, content
+
+    @asynccontextmanager
+    async def _answering(self, seconds: float) -> "AsyncIterator[None]":
+        """A stretch in which the forge has to answer. Raises ForgeAway if it does not, or not in that time."""
+        from httpx2 import HTTPError, InvalidURL
+
         try:
-            async with (
-                asyncio.timeout(self._seconds),
-                self._sent(method, url, body, headers) as response,
-            ):
-                content = b""
-                async for piece in response.aiter_bytes():
-                    content += piece
-                    if len(content) > MOST_BYTES:
-                        raise self._nonsense("forge_too_much")
-                return response.status_code, response.headers, content
+            async with asyncio.timeout(seconds):
+                yield
         except TimeoutError:
-            raise ForgeAway(Sentence("forge_slow", host=self._host, seconds=round(self._seconds))) from None
+            raise ForgeAway(Sentence("forge_slow", host=self._host, seconds=round(seconds))) from None
         except (HTTPError, InvalidURL, OSError) as error:
             raise self._away(error) from None
 

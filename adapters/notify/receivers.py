@@ -9,6 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from httpx2 import AsyncClient, HTTPError
+
 from adapters.notify.outbox import Notification
 from adapters.notify.settings import NotifySettings
 from adapters.processes.environment import clean_environment
@@ -57,8 +59,6 @@ class Receivers:
         return result.detail or f"it ended with exit code {result.exit_code}: {result.stderr.strip()[-500:]}"
 
     async def _post(self, url: str, one: Notification, now: int) -> str | None:
-        from httpx2 import AsyncClient, HTTPError
-
         try:
             async with asyncio.timeout(SECONDS), AsyncClient(timeout=SECONDS) as client:
                 headers = signed(self._key, one.id, now // 1_000, one.body)

@@ -163,11 +163,11 @@ async def connected(
     """The API behind `where`; a server has its own team and workers, whatever the `use`, and knows `actor` by a key."""
     from httpx2 import ASGITransport, AsyncClient, Timeout
 
-    from api.node.owner import key_for
+    from api.node import owner
 
     address = where.address()
     if address is not None:
-        key = key_for(address, where.settings())
+        key = owner.key_for(address, where.settings())
         if not key.isascii():
             raise Failed(sentence("HANSARD_API_KEY is not a key made by `hansard key`."), code=exits.NOT_ALLOWED)
         headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -179,7 +179,8 @@ async def connected(
     if reads and use != "first":
         require_log(settings)
     # Who only reads needs no team, and no word about a broken one.
-    app = _application(settings.model_copy(update={"team": None}) if reads else settings, use, actor)
+    named = actor or owner.actor()
+    app = _application(settings.model_copy(update={"team": None}) if reads else settings, use, named)
     async with (
         app.router.lifespan_context(app),
         AsyncClient(transport=ASGITransport(app=app), base_url="http://127.0.0.1") as http,
@@ -187,18 +188,15 @@ async def connected(
         yield Api(http, poll=_DIRECT_POLL, system=app.state.system)
 
 
-def _application(settings: "Settings", use: Use, actor: str | None) -> "Starlette":
+def _application(settings: "Settings", use: Use, actor: str) -> "Starlette":
     """The smallest application for the use, so that reading starts fast. Write access to the file replaces a key."""
-    from api.node import owner
-
-    named = actor or owner.actor()
     if use == "read":
         from api.reader import reader
 
-        return reader(settings, actor=named)
+        return reader(settings, actor=actor)
     from api.app import create_app
 
-    return create_app(settings, work=use == "work", actor=named, has_team=use not in ("all", "first"))
+    return create_app(settings, work=use == "work", actor=actor, has_team=use not in ("all", "first"))
 
 
 def require_log(settings: "Settings") -> None:

@@ -29,24 +29,6 @@ def refuse_an_open_database(settings: Settings) -> None:
     """An agent with network access could write to the record if the database asks for no password."""
     if settings.log_file is not None or settings.database_trusted:
         return
-    from adapters.agents.team import load  # most logs are a file, and their server listens sooner
-    from adapters.fence.choice import available
-    from adapters.store.location import check_driver
+    from api.cli.open_database import refuse_without_password  # most logs are a file, and their server listens sooner
 
-    team = load(settings.team)
-    level = "none" if (settings.sandbox or team.sandbox) == "off" else available()
-    fenced = level == "bwrap" or (level == "landlock" and not team.lists_hosts())  # Landlock enforces no list
-    if not team.has_network(fenced=fenced):
-        return
-    check_driver()
-    from adapters.store.postgres.sealed_log import lets_in_without_password
-
-    if lets_in_without_password(settings.database):
-        raise Failed(
-            sentence(
-                "{log} lets this account in without a password, and so every program that an agent runs. Let the"
-                " database ask for one (scram-sha-256), or set HANSARD_DATABASE_TRUSTED=1.",
-                log=settings.log_name,
-            ),
-            code=exits.NOT_ALLOWED,
-        )
+    refuse_without_password(settings)

@@ -1,7 +1,7 @@
 """Says at once what a followed session waits for, when nothing moves."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Final
@@ -81,10 +81,8 @@ class StallWatch:
                     agents=_names(external),
                 )
             )
-        from api.node.workers import others_have  # the store, once nothing else happens
-
         names = {str(turn["agent"]) for turn in agents if turn["work"] == "ask"}
-        if await asyncio.to_thread(others_have, self._system.settings, names):
+        if await self._others_have(names):
             elsewhere = "Waiting for {agents}, not in this team; other workers are running on this log."
             return self._say(sentence(elsewhere, agents=_names(agents)))
         self._alone += 1
@@ -103,18 +101,23 @@ class StallWatch:
 
     async def _look_for_workers(self, session_id: str, turns: "Sequence[TurnView]") -> None:
         """Say, where this process only watches, that no other one has the agents that are asked now."""
-        from api.node.workers import others_have  # the store, once nothing else happens
-
         assert self._system is not None, "only what is worked on here"
         questions = [turn for turn in turns if turn["work"] == "ask" and not turn.get("external")]
         names = {str(turn["agent"]) for turn in questions}
-        if not names or await asyncio.to_thread(others_have, self._system.settings, names):
+        if not names or await self._others_have(names):
             self._alone = 0
             return
         self._alone += 1
         if self._alone == ABSENT:
             nobody = "No worker on this log has {agents}. To run it here: `hansard resume {session_id}`."
             self._say(sentence(nobody, agents=_names(questions), session_id=session_id))
+
+    async def _others_have(self, agents: Collection[str]) -> bool:
+        """True if another process on this log works with all of these agents."""
+        from api.node.workers import others_have  # the store, once nothing else happens
+
+        assert self._system is not None, "only what is worked on here"
+        return await asyncio.to_thread(others_have, self._system.settings, agents)
 
     def _say(self, sentence: str) -> None:
         if sentence not in self._said:

@@ -222,6 +222,8 @@ class HansardError(Exception):
     ├── Unreadable             what an agent says is not what was asked for
     ├── Misreadable            a program could mistake a value for an option
     ├── Rejected               an agent cannot take a turn
+    ├── PeerError              an agent answers one of our requests with an error
+    ├── Unsupported            an agent asks for something that we do not have
     ├── BadForge, BadProject, BadSecret, BadTeam       files of settings that cannot be used
     ├── NoFence                programs cannot be fenced as the settings ask
     ├── NotImported            an export cannot be taken in

@@ -9,17 +9,32 @@ The agent is offered no file or terminal access through the protocol: it uses it
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from adapters.agents.acp.settings import AcpSettings
 from adapters.agents.acp.updates import Permissions, activities, cost_of, described, failure_of_stop, spoken, usage_of
 from adapters.agents.activity import Activity
+from adapters.agents.command.agent import CommandAgent
 from adapters.agents.command.call import Call
+from adapters.agents.command.conversation import AgentConversation, TurnConversation, program_id
+from adapters.agents.command.usage_growth import added, keep, reading, since
 from adapters.agents.desk import PermissionDesk
 from adapters.agents.failures import failure_of
-from adapters.agents.port import Turn
-from adapters.agents.rpc import Rejected, call_off, ignored, introduced, table, words_of
+from adapters.agents.message_pipe import PeerError, Unsupported
+from adapters.agents.port import Reply, Turn
+from adapters.agents.rpc import (
+    Program,
+    Rejected,
+    call_off,
+    ignored,
+    introduced,
+    table,
+    words_of,
+)
 from adapters.agents.speech import Speech, Voice
+from adapters.fence.port import Fence
 from adapters.processes.stopwatch import Stopwatch
 from domain.session.attempts import Failure
 from domain.session.turns import FenceLevel
@@ -27,17 +42,7 @@ from domain.values.base import Usage
 from domain.values.sentences import Sentence, because
 
 if TYPE_CHECKING:
-    from acp import RequestError
-    from acp.connection import Connection
-from dataclasses import replace
-from pathlib import Path
-
-from adapters.agents.command.agent import CommandAgent
-from adapters.agents.command.conversation import AgentConversation, TurnConversation, program_id
-from adapters.agents.command.usage_growth import added, keep, reading, since
-from adapters.agents.port import Reply
-from adapters.agents.rpc import Program
-from adapters.fence.port import Fence
+    from adapters.agents.peer import Peer
 
 Json = dict[str, Any]
 VERSION: Final = 1
@@ -82,10 +87,8 @@ class Dialogue:
 
     # -- what we ask ---------------------------------------------------------------------------------------------------
 
-    async def take_place(self, connection: "Connection", resume: str | None) -> Failure | None:
+    async def take_place(self, connection: "Peer", resume: str | None) -> Failure | None:
         """Run the whole turn. Returns why it failed. Raises ConnectionError if the agent is gone."""
-        from acp import RequestError
-
         try:
             abilities = await self._introduce(connection)
             await self._open_session(connection, abilities, resume)
@@ -93,12 +96,12 @@ class Dialogue:
             return await self._prompt(connection)
         except Rejected as rejected:
             return rejected.failure
-        except RequestError as error:
+        except PeerError as error:
             return self._failure(error)
         finally:
             self._speech.flush()
 
-    async def _introduce(self, connection: "Connection") -> Json:
+    async def _introduce(self, connection: "Peer") -> Json:
         nothing = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
         who = {"name": "hansard", "title": "Hansard", "version": "0.1"}
         wanted = {"protocolVersion": VERSION, "clientCapabilities": nothing, "clientInfo": who}
@@ -110,10 +113,8 @@ class Dialogue:
             await connection.send_request("authenticate", {"methodId": self._at.settings.auth_method})
         return table(introduction.get("agentCapabilities"))
 
-    async def _open_session(self, connection: "Connection", abilities: Json, resume: str | None) -> None:
+    async def _open_session(self, connection: "Peer", abilities: Json, resume: str | None) -> None:
         """Start a new conversation, or resume one. Updates that arrive while it loads are its history."""
-        from acp import RequestError
-
         place: Json = {"cwd": str(self._at.call.cwd), "mcpServers": []}
         if resume is None:
             answer = table(await connection.send_request("session/new", place))
@@ -125,7 +126,7 @@ class Dialogue:
             method = "session/resume" if resumes else "session/load"
             try:
                 answer = table(await connection.send_request(method, {"sessionId": resume, **place}))
-            except RequestError as error:
+            except PeerError as error:
                 if error.code == _AUTH_REQUIRED:
                     raise
                 why = because(Sentence("conversation_unknown"), self._words(error))
@@ -133,7 +134,7 @@ class Dialogue:
             self.session = resume
         self._session = answer
 
-    async def _choose_model(self, connection: "Connection") -> None:
+    async def _choose_model(self, connection: "Peer") -> None:
         """Select the model that the settings name, if the agent allows it. Returns the model in use."""
         wanted = self._at.settings.model
         models, options = table(self._session.get("models")), self._session.get("configOptions")
@@ -155,7 +156,7 @@ class Dialogue:
         name = wanted or (current if current != "default" else None)
         self.model = name[:200] if isinstance(name, str) and name else None
 
-    async def _prompt(self, connection: "Connection") -> Failure | None:
+    async def _prompt(self, connection: "Peer") -> Failure | None:
         message = {"sessionId": self.session, "prompt": [{"type": "text", "text": self._at.turn.prompt}]}
         self._prompted = True
         request = asyncio.ensure_future(connection.send_request("session/prompt", message))
@@ -174,15 +175,13 @@ class Dialogue:
         self.usage = usage_of(answer)
         return failure_of_stop(answer)
 
-    async def _cancel(self, connection: "Connection", request: "asyncio.Future[Any]") -> None:
+    async def _cancel(self, connection: "Peer", request: "asyncio.Future[Any]") -> None:
         await call_off(connection.send_notification("session/cancel", {"sessionId": self.session}), request)
 
     # -- what the agent asks and says ----------------------------------------------------------------------------------
 
     async def handle(self, method: str, params: Any, is_notification: bool) -> Json | None:
-        """A request or a notification from the agent. Raises RequestError."""
-        from acp import RequestError
-
+        """A request or a notification from the agent. Raises Unsupported."""
         fields = table(params)
         if method == "session/update":
             if not self._prompted or fields.get("sessionId", self.session) == self.session:
@@ -191,7 +190,7 @@ class Dialogue:
         if method == "session/request_permission":
             self._speech.flush()
             return {"outcome": await self._permissions.outcome(fields, self._calls)}
-        raise RequestError.method_not_found(method[:100])
+        raise Unsupported(method)
 
     def _update(self, update: Json) -> None:
         """An update of this turn, or of the history of a conversation that is being loaded."""
@@ -238,13 +237,13 @@ class Dialogue:
 
     # -- what went wrong -----------------------------------------------------------------------------------------------
 
-    def _failure(self, error: "RequestError") -> Failure:
+    def _failure(self, error: PeerError) -> Failure:
         words = self._words(error)
         if error.code == _AUTH_REQUIRED:
             return Failure.of("auth", because(Sentence("agent_wants_login"), words))
         return failure_of("crash", words, output=words, rules=self._at.settings.failures)
 
-    def _words(self, error: "RequestError") -> str:
+    def _words(self, error: PeerError) -> str:
         return words_of(error, self._at.call)
 
 

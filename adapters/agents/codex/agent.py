@@ -12,6 +12,7 @@ from adapters.agents.command.call import Call
 from adapters.agents.command.output import LONGEST_NAME, plus
 from adapters.agents.command.settings import CommandSettings
 from adapters.agents.desk import PermissionDesk
+from adapters.agents.message_pipe import PeerError, Unsupported
 from adapters.agents.port import Turn
 from adapters.agents.rpc import Program, Rejected, call_off, introduced, table, words_of
 from adapters.agents.speech import Speech
@@ -20,7 +21,7 @@ from domain.values.base import Usage
 from domain.values.sentences import Sentence, because
 
 if TYPE_CHECKING:
-    from acp.connection import Connection
+    from adapters.agents.peer import Peer
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,46 +61,42 @@ class CodexDialogue:
 
     # -- what we ask ---------------------------------------------------------------------------------------------------
 
-    async def take_place(self, connection: "Connection", resume: str | None) -> Failure | None:
+    async def take_place(self, connection: "Peer", resume: str | None) -> Failure | None:
         """Run the whole turn. Returns why it failed. Raises ConnectionError if the program is gone."""
-        from acp import RequestError
-
         try:
             await self._introduce(connection)
             await self._open_thread(connection, resume)
             return await self._prompt(connection)
         except Rejected as rejected:
             return rejected.failure
-        except RequestError as error:
+        except PeerError as error:
             return failure_in({"message": words_of(error, self._call)}, self._call, self._settings.failures)
         finally:
             self._speech.flush()
 
-    async def _introduce(self, connection: "Connection") -> None:
+    async def _introduce(self, connection: "Peer") -> None:
         who = {"name": "hansard", "title": "Hansard", "version": "0.1"}
         wanted = {"clientInfo": who, "capabilities": {"optOutNotificationMethods": list(_UNSEEN)}}
         await introduced(connection, wanted, "codex app-server")
         await connection.send_notification("initialized")
 
-    async def _open_thread(self, connection: "Connection", resume: str | None) -> None:
+    async def _open_thread(self, connection: "Peer", resume: str | None) -> None:
         """Start a new conversation, or resume one. A person decides what needs permission, whatever the user's own
         settings say."""
-        from acp import RequestError
-
         place: Json = {"cwd": str(self._call.cwd), "approvalPolicy": "untrusted", "approvalsReviewer": "user"}
         if resume is None:
             opened = table(await connection.send_request("thread/start", place))
         else:
             try:
                 opened = table(await connection.send_request("thread/resume", {"threadId": resume, **place}))
-            except RequestError as error:
+            except PeerError as error:
                 why = because(Sentence("conversation_unknown"), words_of(error, self._call))
                 raise Rejected(Failure.of("lost_conversation", why)) from None
         self.thread = str(table(opened.get("thread")).get("id", ""))
         model = opened.get("model")
         self.model = model[:LONGEST_NAME] if isinstance(model, str) and model.isprintable() else None
 
-    async def _prompt(self, connection: "Connection") -> Failure | None:
+    async def _prompt(self, connection: "Peer") -> Failure | None:
         message = {"threadId": self.thread, "input": [{"type": "text", "text": self._turn.prompt}]}
         gone = asyncio.ensure_future(self._program.over.wait())
         try:
@@ -119,9 +116,7 @@ class CodexDialogue:
     # -- what it asks and reports --------------------------------------------------------------------------------------
 
     async def handle(self, method: str, params: Any, is_notification: bool) -> Json | None:
-        """A request or a notification from Codex. Raises RequestError."""
-        from acp import RequestError
-
+        """A request or a notification from Codex. Raises Unsupported."""
         fields = table(params)
         if is_notification:
             self._reported(method, fields)
@@ -135,7 +130,7 @@ class CodexDialogue:
                 return {"permissions": {}}
             case "mcpServer/elicitation/request":
                 return {"action": "decline"}
-        raise RequestError.method_not_found(method[:100])
+        raise Unsupported(method)
 
     def _reported(self, method: str, fields: Json) -> None:
         ours = fields.get("threadId") == self.thread  # it may run others, for agents of its own
