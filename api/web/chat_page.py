@@ -2,11 +2,12 @@
 or what an unclear one was meant to be."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal, NamedTuple
 
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -122,7 +123,62 @@ def _new_name(prompt: str, key: str) -> str:
     return f"{line if len(line) <= NAME else f'{line[: NAME - 1].rstrip()}…'} · {key[:4]}"
 
 
-def _thread(db: Database, inside: System, origin: str, language: Language) -> dict[str, Any]:
+class RunCard(NamedTuple):
+    """A run: what it is and its result; `rounds` are the present one and the last."""
+
+    id: str
+    title: str
+    badge: str
+    mode: str
+    rounds: tuple[int | None, int | None] | None
+    at_work: Sequence[tuple[str, str]]
+    cost: str
+    time: str
+    began: str
+    branch: str
+    files: int
+    added: int
+    removed: int
+    error: str
+
+
+class Bubble(NamedTuple):
+    """A message of a person or of the team; `queued`: it waits for the run before it."""
+
+    who: Literal["person", "team"]
+    at: str
+    text: Markup | str
+    name: str = ""
+    run: RunCard | None = None
+    queued: bool = False
+
+
+class RunNamed(NamedTuple):
+    id: str
+    title: str
+    badge: str
+
+
+class ThreadResult(NamedTuple):
+    branch: str
+    files: int
+    added: int
+    removed: int
+    session: str
+
+
+class Thread(NamedTuple):
+    messages: Sequence[Bubble]
+    waiting: RunNamed | None
+    running: RunNamed | None
+    result: ThreadResult | None
+    workspace: str
+    runs: int
+    cost: str
+    time: str
+
+
+def _thread(db: Database, inside: System, origin: str, language: Language) -> Thread:
     """Raises Unknown for a conversation without messages."""
     channel = inside.sessions.get(channel_id(origin))
     conversation = conversations.conversation(
@@ -132,43 +188,33 @@ def _thread(db: Database, inside: System, origin: str, language: Language) -> di
         raise Unknown(Sentence("conversation_not_found", origin=origin))
     ids = list(dict.fromkeys(line.session_id for line in conversation.messages))
     sessions = [loaded for name in ids if isinstance(loaded := inside.sessions.get(name), Orchestration)]
-    return {
-        "messages": _messages(db, conversation, {session.id: session for session in sessions}, language),
-        "waiting": conversation.waiting and _run(db, conversation.waiting),
-        "running": conversation.running and _run(db, conversation.running),
-        "result": _result(conversation),
-        "workspace": next((session.workspace for session in reversed(sessions) if session.workspace), ""),
-        "runs": len(sessions),
-        "cost": model.money(_sum(session.spent.cost_micros for session in sessions)),
-        "time": model.clock(sum(session.updated_at - session.created_at for session in sessions)),
-    }
+    return Thread(
+        messages=_messages(db, conversation, {session.id: session for session in sessions}, language),
+        waiting=_run(db, conversation.waiting) if conversation.waiting else None,
+        running=_run(db, conversation.running) if conversation.running else None,
+        result=_result(conversation),
+        workspace=next((session.workspace for session in reversed(sessions) if session.workspace), ""),
+        runs=len(sessions),
+        cost=model.money(_sum(session.spent.cost_micros for session in sessions)),
+        time=model.clock(sum(session.updated_at - session.created_at for session in sessions)),
+    )
 
 
 def _messages(
     db: Database, conversation: ConversationView, sessions: Mapping[str, Orchestration], language: Language
-) -> list[dict[str, Any]]:
+) -> list[Bubble]:
     """The messages, each request of a person followed by the team's answer."""
     answers = {line.session_id: line for line in conversation.messages if line.author == "team"}
-    bubbles: list[dict[str, Any]] = []
+    bubbles: list[Bubble] = []
     for line in conversation.messages:
         if line.author == "team":
             continue
-        bubbles.append(
-            {
-                "who": "person",
-                "name": _name(db, line.session_id),
-                "at": line.at,
-                "text": cut(line.text, LONG),
-                "run": None,
-            }
-        )
         answer, session = answers.get(line.session_id), sessions.get(line.session_id)
+        queued = session is None and answer is None
+        bubbles.append(Bubble("person", line.at, cut(line.text, LONG), name=_name(db, line.session_id), queued=queued))
         if session is not None:
             text = tame(cut(outcome(view(session).wire(), language), LONG)) if answer else ""
-            at = answer.at if answer else line.at
-            bubbles.append({"who": "team", "at": at, "text": text, "run": _card(db, session)})
-        elif answer is None:
-            bubbles[-1]["queued"] = True
+            bubbles.append(Bubble("team", answer.at if answer else line.at, text, run=_card(db, session)))
     return bubbles
 
 
@@ -178,46 +224,45 @@ def _name(db: Database, session_id: str) -> str:
     return model.owner(item.owner or "") if item else ""
 
 
-def _card(db: Database, session: Orchestration) -> dict[str, Any] | None:
-    """A run: what it is, who is working, and its result."""
+def _card(db: Database, session: Orchestration) -> RunCard | None:
     item = overview.item(db, session.id)
     changed = session.changes.files if session.changes else ()
     if item is None:
         return None
-    return {
-        "id": item.id,
-        "title": item.title or item.id,
-        "badge": model.badge(item),
-        "mode": session.mode or "",
-        "rounds": (item.round, item.last_round) if session.mode == "orchestrated" else None,
-        "at_work": [(cut(turn.agent, 60), turn.turn_id) for turn in item.outstanding_turns if turn.work != "wait"],
-        "cost": model.money(session.spent.cost_micros),
-        "time": model.clock(session.updated_at - session.created_at),
-        "began": iso(session.created_at),
-        "branch": cut(session.branch or "", 120),
-        "files": len(changed),
-        "added": sum(file.added or 0 for file in changed),
-        "removed": sum(file.removed or 0 for file in changed),
-        "error": cut(session.last_error or "", SENTENCE) if item.status == "partial" else "",
-    }
+    return RunCard(
+        id=item.id,
+        title=item.title or item.id,
+        badge=model.badge(item),
+        mode=session.mode or "",
+        rounds=(item.round, item.last_round) if session.mode == "orchestrated" else None,
+        at_work=[(cut(turn.agent, 60), turn.turn_id) for turn in item.outstanding_turns if turn.work != "wait"],
+        cost=model.money(session.spent.cost_micros),
+        time=model.clock(session.updated_at - session.created_at),
+        began=iso(session.created_at),
+        branch=cut(session.branch or "", 120),
+        files=len(changed),
+        added=sum(file.added or 0 for file in changed),
+        removed=sum(file.removed or 0 for file in changed),
+        error=cut(session.last_error or "", SENTENCE) if item.status == "partial" else "",
+    )
 
 
-def _run(db: Database, session_id: str) -> dict[str, str]:
+def _run(db: Database, session_id: str) -> RunNamed:
     item = overview.item(db, session_id)
-    return {"id": session_id, "title": (item and item.title) or session_id, "badge": model.badge(item) if item else ""}
+    return RunNamed(session_id, (item and item.title) or session_id, model.badge(item) if item else "")
 
 
-def _result(conversation: ConversationView) -> dict[str, Any] | None:
+def _result(conversation: ConversationView) -> ThreadResult | None:
     result = conversation.result
     if result is None:
         return None
-    return {
-        "branch": cut(result.branch or "", 120),
-        "files": len(result.files),
-        "added": sum(file.added or 0 for file in result.files),
-        "removed": sum(file.removed or 0 for file in result.files),
-        "session": _of_result(conversation),
-    }
+    return ThreadResult(
+        branch=cut(result.branch or "", 120),
+        files=len(result.files),
+        added=sum(file.added or 0 for file in result.files),
+        removed=sum(file.removed or 0 for file in result.files),
+        session=_of_result(conversation),
+    )
 
 
 def _of_result(conversation: ConversationView) -> str:
@@ -227,7 +272,7 @@ def _of_result(conversation: ConversationView) -> str:
     return next((name for name in ids if branch and name in branch), "")
 
 
-def _sum(costs: Any) -> int | None:
+def _sum(costs: Iterable[int | None]) -> int | None:
     numbers = [cost for cost in costs if cost is not None]
     return sum(numbers) if numbers else None
 

@@ -1,9 +1,9 @@
 """`/compare?a=&b=`: two sessions side by side, from their first difference on, and in figures."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 from starlette.requests import Request
@@ -19,7 +19,7 @@ from api.web.renderer import explicit, language_of, page, render
 from api.web.session.context import PanelContext
 from api.web.session.context import whole as whole_of
 from api.web.session.history import MESSAGE
-from api.web.session.overview import head
+from api.web.session.overview import Head, head
 from api.web.session.panels import Gallery
 from api.web.session.reading import as_of, gallery
 from api.web.session.turns import turns_of
@@ -58,7 +58,6 @@ async def show(request: Request) -> Response:
         sides = [_read(inside, name, version) for name, version in zip(ids, at, strict=True)]
         comparison = None if None in sides else _compared(gallery(request), inside, [one for one in sides if one], say)
         family = _family(inside, sides[0]) if sides[0] else ()
-        forked = _forkable(sides[0]) if sides[0] else None
         return render(
             request,
             say,
@@ -67,7 +66,7 @@ async def show(request: Request) -> Response:
             found=comparison,
             picks=_picks(inside, sides, family),
             family=family,
-            fork=forked,
+            fork=sides[0],
             language=explicit(request),
         )
 
@@ -84,23 +83,79 @@ def _read(inside: System, session_id: str, at: int | None) -> Session | None:
     return as_of(inside, session, at)
 
 
-def _compared(panels: Gallery, inside: System, sessions: Sequence[Session], say: Words) -> dict[str, Any]:
+class ComparedSide(NamedTuple):
+    id: str
+    kind: str
+    title: str
+    badge: str
+    version: int
+    forked_from: str | None
+    head: Head
+
+
+class EventSide(NamedTuple):
+    version: int
+    words: str
+    tone: str
+
+
+class DifferentValue(NamedTuple):
+    """A value of an event by its name on the page, and its words in both."""
+
+    name: str
+    a: str
+    b: str
+
+
+class ComparedPair(NamedTuple):
+    """Two events in the same place; `fields` names what differs where their words do not."""
+
+    a: EventSide | None
+    b: EventSide | None
+    same: bool
+    fields: Sequence[str]
+    values: Sequence[DifferentValue]
+
+
+class Figure(NamedTuple):
+    name: str
+    a: str
+    b: str
+    delta: str
+
+
+class Comparison(NamedTuple):
+    """`common` is the number of events that both begin with, `hashes` those of the last of them. `fork_of` is the first
+    session, where the second is a fork of it."""
+
+    sides: Sequence[ComparedSide]
+    common: int
+    hashes: Sequence[str]
+    pairs: Sequence[ComparedPair]
+    more: bool
+    strip: Markup
+    parted: str
+    fork_of: str
+    fork_at: int | None
+    figures: Sequence[Figure]
+
+
+def _compared(panels: Gallery, inside: System, sessions: Sequence[Session], say: Words) -> Comparison:
     sides = [panels.context(session, say) for session in sessions]
     a, b = (inside.store.history(session.id, upto=session.version) for session in sessions)
     aligned = beside(a, b, partial(whole, inside.store))
-    return {
-        "sides": [_side(context) for context in sides],
-        "common": aligned.common,
-        "hashes": _hashes(inside, sessions, aligned.common),
-        "pairs": [_pair(pair, sides) for pair in aligned.pairs if not pair.same],
-        "more": aligned.more,
-        "same": not aligned.pairs,
-        "strip": _strip(aligned.common, len(a), len(b), say),
-        "parted": _parted(a, b, say) if sessions[1].forked_from == sessions[0].id else "",
-        "fork_of": sessions[0].id if sessions[1].forked_from == sessions[0].id else "",
-        "fork_at": sessions[1].forked_at,
-        "figures": _figures(sides),
-    }
+    return Comparison(
+        sides=[_side(context) for context in sides],
+        common=aligned.common,
+        hashes=_hashes(inside, sessions, aligned.common),
+        pairs=[_pair(pair, sides) for pair in aligned.pairs if not pair.same],
+        more=aligned.more,
+        strip=_strip(aligned.common, len(a), len(b), say),
+        parted=_parted(a, b, say) if sessions[1].forked_from == sessions[0].id else "",
+        fork_of=sessions[0].id if sessions[1].forked_from == sessions[0].id else "",
+        fork_at=sessions[1].forked_at,
+        figures=_figures(sides),
+    )
 
 
 def _hashes(inside: System, sessions: Sequence[Session], common: int) -> list[str]:
@@ -109,26 +164,26 @@ def _hashes(inside: System, sessions: Sequence[Session], common: int) -> list[st
     return list(dict.fromkeys(f"{digest.hex()[:4]}…{digest.hex()[-4:]}" for digest in found if digest))
 
 
-def _side(context: PanelContext) -> dict[str, Any]:
+def _side(context: PanelContext) -> ComparedSide:
     session = context.session
-    return {
-        "id": session.id,
-        "kind": session.kind,
-        "title": context.it["title"] or session.id,
-        "badge": context.badge,
-        "version": session.version,
-        "forked_from": session.forked_from,
-        "head": head(context),
-    }
+    return ComparedSide(
+        id=session.id,
+        kind=session.kind,
+        title=context.view.title or session.id,
+        badge=context.badge,
+        version=session.version,
+        forked_from=session.forked_from,
+        head=head(context),
+    )
 
 
-def _pair(pair: EventPair, sides: Sequence[PanelContext]) -> dict[str, Any]:
+def _pair(pair: EventPair, sides: Sequence[PanelContext]) -> ComparedPair:
     a, b = (one and _event_card(one, context) for one, context in zip((pair.a, pair.b), sides, strict=True))
-    hidden = not pair.same and a and b and a["words"] == b["words"]
+    hidden = not pair.same and a and b and a.words == b.words
     named = (_SAME_THING.get(field, field) for field in pair.fields if field not in _NOISE)
     fields = dict.fromkeys(named) if hidden else ()
     values = _values(pair, sides) if pair.a and pair.b else []
-    return {"a": a, "b": b, "same": pair.same, "fields": list(fields)[:FIELDS], "values": values}
+    return ComparedPair(a, b, pair.same, list(fields)[:FIELDS], values)
 
 
 _VALUES: Final = (("reply", "reply"), ("patch", "patch"), ("blocking_issues", "findings"), ("content", "reply"))
@@ -136,13 +191,13 @@ _VALUES: Final = (("reply", "reply"), ("patch", "patch"), ("blocking_issues", "f
 _VALUE: Final = 3_000
 
 
-def _values(pair: EventPair, sides: Sequence[PanelContext]) -> list[dict[str, str]]:
+def _values(pair: EventPair, sides: Sequence[PanelContext]) -> list[DifferentValue]:
     """What differs between two events, in words: old and new."""
     rows = []
     for name, called in _VALUES:
         one, other = (_value(recorded, name, context) for recorded, context in zip(pair[:2], sides, strict=True))
         if one != other and (one or other):
-            rows.append({"name": called, "a": one, "b": other})
+            rows.append(DifferentValue(called, one, other))
     return rows
 
 
@@ -208,22 +263,34 @@ def _answering(history: Sequence[Recorded], version: int) -> str:
 RECENT: Final = 20
 
 
-def _picks(
-    inside: System, sides: Sequence[Session | None], family: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
+class PickGroup(NamedTuple):
+    """Sessions that can be chosen, each with its title."""
+
+    name: str
+    sessions: Sequence[tuple[str, str]]
+
+
+class FamilyMember(NamedTuple):
+    id: str
+    badge: str
+    depth: int
+    self: bool
+    at: int | None
+
+
+def _picks(inside: System, sides: Sequence[Session | None], family: Sequence[FamilyMember]) -> list[PickGroup]:
     """The sessions that can be chosen: kin first, then the newest; those that are shown are among them."""
     with inside.reading() as db:
         recent = overview.page(db, limit=RECENT).items
-        kin = [item for one in family if (item := overview.item(db, str(one["id"])))]
+        kin = [item for one in family if (item := overview.item(db, one.id))]
         shown = [item for one in sides if one and (item := overview.item(db, one.id))]
     family_of = {item.id: item for item in (*shown, *kin)}
     others = [item for item in recent if item.id not in family_of]
-    groups = []
-    for name, fresh in (("kin", list(family_of.values())), ("recent", others)):
-        groups.append(
-            {"name": name, "items": [{"id": item.id, "title": cut(item.title or item.id, 60)} for item in fresh]}
-        )
-    return [group for group in groups if group["items"]]
+    return [
+        PickGroup(name, [(item.id, cut(item.title or item.id, 60)) for item in items])
+        for name, items in (("kin", list(family_of.values())), ("recent", others))
+        if items
+    ]
 
 
 _NOISE: Final = frozenset({"artifactId", "turnId", "agentSession", "agentSessions", "message", "iteration"})
@@ -232,19 +299,18 @@ _SAME_THING: Final = {"context": "prompt", "patch": "changes", "finalSummary": "
 """Fields that have the same name on the page."""
 
 
-def _event_card(recorded: Recorded, context: PanelContext) -> dict[str, Any]:
+def _event_card(recorded: Recorded, context: PanelContext) -> EventSide:
     event, session = recorded.event, context.session
     agents = [agent.agent for agent in session.agents] if isinstance(session, Orchestration) else []
     data, actor = event.model_dump(mode="json", by_alias=True), recorded.causation.actor
     words = describe(event.TOPIC, data, context.language, agents=agents, actor=actor)
-    tone = tone_of(event)
-    return {"version": recorded.version, "words": cut(words, MESSAGE), "tone": tone, "session": session.id}
+    return EventSide(recorded.version, cut(words, MESSAGE), tone_of(event))
 
 
 # -- figures -----------------------------------------------------------------------------------------------------------
 
 
-def _figures(sides: Sequence[PanelContext]) -> list[dict[str, Any]]:
+def _figures(sides: Sequence[PanelContext]) -> list[Figure]:
     """Each figure of both, and the difference; figures that neither has are left out."""
     a, b = (_counted(context) for context in sides)
     rows = []
@@ -255,15 +321,15 @@ def _figures(sides: Sequence[PanelContext]) -> list[dict[str, Any]]:
         less = None if one is None or other is None else other - one
         sign = "" if less is None or less == 0 else "+" if less > 0 else "−"
         delta = "" if less is None else sign + shown(abs(less))
-        rows.append({"name": name, "a": _or_dash(one, shown), "b": _or_dash(other, shown), "delta": delta})
+        rows.append(Figure(name, _or_dash(one, shown), _or_dash(other, shown), delta))
     return rows
 
 
-def _or_dash(value: int | None, shown: Any) -> str:
-    return "–" if value is None else str(shown(value))
+def _or_dash(value: int | None, shown: Callable[[int], str]) -> str:
+    return "–" if value is None else shown(value)
 
 
-_SHOWN: Final[Mapping[str, Any]] = {
+_SHOWN: Final[Mapping[str, Callable[[int], str]]] = {
     "rounds": str,
     "time": model.clock,
     "waited": model.clock,
@@ -283,7 +349,7 @@ def _counted(context: PanelContext) -> dict[str, int | None]:
     outcomes = context.past(context.trail.outcomes)
     entries = context.record.entries[: context.version]
     delivered = isinstance(session, Delivery)
-    changed = (context.it.get("result") or {}).get("files")
+    changed = context.result.files if context.result else None
     return {
         "rounds": _rounds(session),
         "time": context.elapsed_ms,
@@ -294,8 +360,8 @@ def _counted(context: PanelContext) -> dict[str, int | None]:
         "blocking": sum(len(mark.issues) for mark in outcomes) if delivered else None,
         "failing": sum(entry.topic == "delivery.validation_failed" for entry in entries) if delivered else None,
         "files": len(changed) if changed is not None else None,
-        "added": sum(file["added"] or 0 for file in changed) if changed is not None else None,
-        "removed": sum(file["removed"] or 0 for file in changed) if changed is not None else None,
+        "added": sum(file.added or 0 for file in changed) if changed is not None else None,
+        "removed": sum(file.removed or 0 for file in changed) if changed is not None else None,
     }
 
 
@@ -314,24 +380,19 @@ def _rounds(session: Session) -> int | None:
 # -- family ------------------------------------------------------------------------------------------------------------
 
 
-def _family(inside: System, session: Session) -> list[dict[str, Any]]:
+def _family(inside: System, session: Session) -> list[FamilyMember]:
     """The session, what it was forked from, and its forks, oldest first."""
     with inside.reading() as db:
         source = overview.item(db, session.forked_from) if session.forked_from else None
         own = overview.item(db, session.id)
         members = [source, own, *overview.forks(db, session.id, FORKS)]
     return [
-        {
-            "id": item.id,
-            "badge": state_of(item, inside.sessions.get),
-            "depth": place if source is None else min(place, 2),
-            "self": item.id == session.id,
-            "at": item.forked_at,
-        }
+        FamilyMember(
+            id=item.id,
+            badge=state_of(item, inside.sessions.get),
+            depth=place if source is None else min(place, 2),
+            self=item.id == session.id,
+            at=item.forked_at,
+        )
         for place, item in enumerate(one for one in members if one is not None)
     ]
-
-
-def _forkable(session: Session) -> dict[str, Any]:
-    """What names the session that can be forked."""
-    return {"id": session.id, "version": session.version}

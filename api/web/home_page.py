@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,8 +14,8 @@ from api.http.problems import of_field
 from api.http.requests import only, system
 from api.node.session_answers import marked_list
 from api.routes.spans import span
-from api.web.home_rows import RUNNING, is_held, listed_rows
-from api.web.home_waits import waiting_row
+from api.web.home_rows import RUNNING, ListedRow, is_held, listed_rows
+from api.web.home_waits import WaitingRow, waiting_row
 from api.web.model import REASON
 from api.web.plain_text import cut
 from api.web.presets import PRESETS
@@ -70,14 +70,14 @@ class HomePage:
 
     needs: int
     counts: dict[str, int]
-    waiting: tuple[dict[str, Any], ...]
-    others: tuple[dict[str, Any], ...]
+    waiting: tuple[WaitingRow, ...]
+    others: tuple[WaitingRow, ...]
     """Decisions that wait for other people than the reader."""
-    on_hold: tuple[dict[str, Any], ...]
+    on_hold: tuple[ListedRow, ...]
     """Forks that wait for a person to continue them."""
-    running: tuple[dict[str, Any], ...]
+    running: tuple[ListedRow, ...]
     more_running: bool
-    listed: tuple[dict[str, Any], ...]
+    listed: tuple[ListedRow, ...]
     cursor: str | None
     statuses: tuple[str, ...]
     searching: bool
@@ -169,7 +169,9 @@ async def _shown(request: Request, starting: tuple[Filled, ...]) -> str:
         is_update = request.headers.get("sec-fetch-dest") == "empty"  # the script leaves the panel as it is
         opened = next((form for form in starting if form.open), None) if open_now and not is_update else None
         more |= {"before": known_before(request, opened) if opened else None}
-        more |= {"folders": known_folders(inside.settings, (*home.running, *home.listed))}
+        more |= {
+            "folders": known_folders(inside.settings, [row.of.repository for row in (*home.running, *home.listed)])
+        }
         now = {
             "doing": partial(doing, inside.live, say),
             "phrase": partial(phrase, language=say.language),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from api.web.model import REASON, badge, clock, money, owner, paused_until
 from api.web.plain_text import cut, cut_plain, short_command
@@ -28,36 +28,60 @@ def state_of(item: SessionItem, find: Callable[[str], Session | None]) -> str:
     return "held" if is_held(item, find) else badge(item)
 
 
+class EndFacts(NamedTuple):
+    """The facts that an outcome is worded from."""
+
+    why: str
+    by: str
+    choice: str | None
+    checks: str
+    branch: str
+
+
+class ListedRow(NamedTuple):
+    """A session in a list, with what it cost, how long it took and how it ended."""
+
+    of: SessionItem
+    cost: str
+    lasted: str
+    paused_until: str
+    badge: str
+    ended: EndFacts | None
+    labels: Sequence[str]
+    by: str
+    folder: str
+
+
 def listed_rows(
     db: Database, rows: Sequence[SessionItem], find: Callable[[str], Session | None]
-) -> tuple[dict[str, Any], ...]:
-    """Sessions as rows of a list, with what they cost and how long they took."""
+) -> tuple[ListedRow, ...]:
+    """Sessions as rows of a list."""
     facts = overview.facts(db, [row.id for row in rows])
     return tuple(_item(row, facts.get(row.id), find) for row in rows)
 
 
-def _item(item: SessionItem, facts: overview.Facts | None, find: Callable[[str], Session | None]) -> dict[str, Any]:
-    return item.wire() | {
-        "cost": money(facts.cost_micros) if facts else "",
-        "lasted": clock(facts.lasted_ms) if facts and item.outcome else "",
-        "paused_until": paused_until(item.outstanding_turns),
-        "badge": state_of(item, find),
-        "ended": _ended(item),
-        "labels": [cut(label, 64) for label in item.labels[:5]],
-        "by": owner(item.owner),
-        "folder": cut(PurePath(item.repository or "").name, 24),
-    }
+def _item(item: SessionItem, facts: overview.Facts | None, find: Callable[[str], Session | None]) -> ListedRow:
+    return ListedRow(
+        of=item,
+        cost=money(facts.cost_micros) if facts else "",
+        lasted=clock(facts.lasted_ms) if facts and item.outcome else "",
+        paused_until=paused_until(item.outstanding_turns),
+        badge=state_of(item, find),
+        ended=_ended(item),
+        labels=[cut(label, 64) for label in item.labels[:5]],
+        by=owner(item.owner),
+        folder=cut(PurePath(item.repository or "").name, 24),
+    )
 
 
-def _ended(item: SessionItem) -> dict[str, Any]:
-    """The facts that its outcome is worded from."""
+def _ended(item: SessionItem) -> EndFacts | None:
     it = item.outcome
     if it is None:
-        return {}
-    return {
-        "why": cut_plain(it.words_sentence or it.words or "", REASON),
-        "by": owner(it.by or ""),
-        "choice": it.choice,
-        "checks": ", ".join(cut(short_command(command), COMMAND) for command in it.checks),
-        "branch": cut(it.branch or "", 120),
-    }
+        return None
+    return EndFacts(
+        why=cut_plain(it.words_sentence or it.words or "", REASON),
+        by=owner(it.by or ""),
+        choice=it.choice,
+        checks=", ".join(cut(short_command(command), COMMAND) for command in it.checks),
+        branch=cut(it.branch or "", 120),
+    )

@@ -4,13 +4,12 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from api.http.requests import caught_up, only, system
-from api.web.inbox_items import WORDS, item_of
+from api.web.inbox_items import WORDS, InboxCard, item_of
 from api.web.plain_text import cut
 from api.web.renderer import language_of, page, render
 from api.web.sent_forms import NOTHING, Sent
@@ -26,7 +25,7 @@ ITEMS = 20
 class InboxPage:
     """What waits, and how much waits for what."""
 
-    items: tuple[dict[str, Any], ...]
+    items: tuple[InboxCard, ...]
     counts: dict[str, int]
     cursor: str | None
     first: bool

@@ -1,8 +1,8 @@
 """`/lab`: judge recorded discussions again with other thresholds. No agent is asked, nothing is written."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,8 +12,8 @@ from api.http.requests import caught_up, only, system
 from api.system import System
 from api.web.plain_text import cut
 from api.web.renderer import explicit, language_of, page, render
-from api.web.session.discussion import chart
-from domain.convergence.assessment import course
+from api.web.session.discussion import ScoreChart, chart
+from domain.convergence.assessment import Metrics, course
 from domain.convergence.profiles import Profile
 from domain.discussion.lab import LabOutcome, LabTalk, rescore, talk
 from domain.discussion.state import Discussion
@@ -83,66 +83,95 @@ def _chosen(inside: System, name: str, ids: list[str]) -> Discussion | None:
 # -- what is shown -----------------------------------------------------------------------------------------------------
 
 
-def _judged(
-    inside: System, session: Discussion, ids: list[str], wanted: Mapping[str, float | None]
-) -> dict[str, Any] | None:
+class LabRule(NamedTuple):
+    """A slider in percent: as it is now, and as it was recorded."""
+
+    name: str
+    was: int | None
+    now: int
+
+
+class RecordedStop(NamedTuple):
+    reason: str
+    round: int
+    score: float | None
+    choice: str
+
+
+class LabEnd(NamedTuple):
+    """`against` says whether it would have ended earlier, later or at the same point; `overruled` that the person
+    decided against the last judgement up to there."""
+
+    reason: str
+    round: int | None
+    rounds: int
+    against: str
+    overruled: bool
+
+
+class LabRow(NamedTuple):
+    id: str
+    title: str
+    recorded: str
+    outcome: LabEnd
+
+
+class LabShown(NamedTuple):
+    """`stop` is where on the drawing it would end, from 0 to 1."""
+
+    id: str
+    kind: str
+    title: str
+    profile: Profile
+    chart: ScoreChart
+    stop: float | None
+    recorded: RecordedStop
+    outcome: LabEnd
+    score: float | None
+    rules: Sequence[LabRule]
+    others: Sequence[LabRow]
+
+
+def _judged(inside: System, session: Discussion, ids: list[str], wanted: Mapping[str, float | None]) -> LabShown:
     own = session.profile
     changes = {RULES[name]: value for name, value in wanted.items() if value is not None}
     profile = own.model_copy(update={"name": "custom", **changes})
     lab_talk = talk(session)
     outcome, metrics = rescore(lab_talk, profile), course(lab_talk.rounds, profile)
     stop = outcome.round
-    return {
-        "id": session.id,
-        "kind": session.kind,
-        "title": title(session),
-        "profile": profile,
-        "own": own,
-        "chart": chart(session.rounds, metrics),
-        "stop": (stop - 1) / max(1, len(metrics) - 1) if stop and len(metrics) > 1 else 0.5 if stop else None,
-        "recorded": _recorded(lab_talk, course(lab_talk.rounds, own)),
-        "outcome": _shown(lab_talk, outcome) | {"score": metrics[stop - 1].overall_score if stop else None},
-        "rules": [_rule(name, field, own, profile) for name, field in RULES.items()],
-        "changed": bool(changes) and profile.model_copy(update={"name": own.name}) != own,
-        "others": [_other(name, lab_talk, profile) for name, lab_talk in _of_profile(inside, ids, own)],
-    }
+    return LabShown(
+        id=session.id,
+        kind=session.kind,
+        title=title(session),
+        profile=profile,
+        chart=chart(session.rounds, metrics),
+        stop=(stop - 1) / max(1, len(metrics) - 1) if stop and len(metrics) > 1 else 0.5 if stop else None,
+        recorded=_recorded(lab_talk, course(lab_talk.rounds, own)),
+        outcome=_ended(lab_talk, outcome),
+        score=metrics[stop - 1].overall_score if stop else None,
+        rules=[_rule(name, getattr(own, field), getattr(profile, field)) for name, field in RULES.items()],
+        others=[
+            LabRow(other.session_id, name, other.stop_reason or "", _ended(other, rescore(other, profile)))
+            for name, other in _of_profile(inside, ids, own)
+        ],
+    )
 
 
-def _rule(name: str, field: str, own: Profile, profile: Profile) -> dict[str, Any]:
-    was, now = getattr(own, field), getattr(profile, field)
-    return {"name": name, "was": None if was is None else round(was * 100), "now": round((now or 0) * 100)}
+def _rule(name: str, was: float | None, now: float | None) -> LabRule:
+    return LabRule(name, None if was is None else round(was * 100), round((now or 0) * 100))
 
 
 def title(session: Discussion) -> str:
     return cut(session_view(session).title or session.id, 80)
 
 
-def _recorded(lab_talk: LabTalk, metrics: Any) -> dict[str, Any]:
-    return {
-        "reason": lab_talk.stop_reason or "",
-        "round": len(lab_talk.rounds),
-        "score": metrics[-1].overall_score if metrics else None,
-        "choice": lab_talk.choice or "",
-    }
+def _recorded(lab_talk: LabTalk, metrics: Sequence[Metrics]) -> RecordedStop:
+    score = metrics[-1].overall_score if metrics else None
+    return RecordedStop(lab_talk.stop_reason or "", len(lab_talk.rounds), score, lab_talk.choice or "")
 
 
-def _shown(lab_talk: LabTalk, outcome: LabOutcome) -> dict[str, Any]:
-    """`against` says whether it would have ended earlier, later or at the same point; `overruled` that the person
-    decided against the last judgement up to there."""
-    return {
-        "reason": outcome.reason,
-        "round": outcome.round,
-        "rounds": len(lab_talk.rounds),
-        "against": outcome.against,
-        "overruled": bool(outcome.overruled),
-        "suggestion": outcome.suggestion or "",
-    }
-
-
-def _other(name: str, lab_talk: LabTalk, profile: Profile) -> dict[str, Any]:
-    return {"id": lab_talk.session_id, "title": name, "recorded": lab_talk.stop_reason or ""} | _shown(
-        lab_talk, rescore(lab_talk, profile)
-    )
+def _ended(lab_talk: LabTalk, outcome: LabOutcome) -> LabEnd:
+    return LabEnd(outcome.reason, outcome.round, len(lab_talk.rounds), outcome.against, bool(outcome.overruled))
 
 
 def _of_profile(inside: System, ids: list[str], own: Profile) -> Iterator[tuple[str, LabTalk]]:

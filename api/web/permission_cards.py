@@ -4,7 +4,7 @@ shown, and no gap, however long, moves the end of it out of sight. Elsewhere a l
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from api.web.model import REASON
 from api.web.plain_text import cut, shown
@@ -55,18 +55,22 @@ def ask_of(item: WaitingItem, find: Callable[[str], Session | None]) -> Ask | No
     return None
 
 
-def card_of(item: WaitingItem, find: Callable[[str], Session | None]) -> dict[str, Any]:
-    """The question of an inbox card: as lines, with the first paths of `count`; `is_whole`: there is no more of it."""
+class AskCard(NamedTuple):
+    """The question of an inbox card: as lines, with the first paths of `number`; `is_whole`: there is no more of it."""
+
+    question: str
+    paths: Sequence[str]
+    number: int
+    is_whole: bool
+
+
+def card_of(item: WaitingItem, find: Callable[[str], Session | None]) -> AskCard:
+    """The question of an item."""
     question, paths = in_lines(item.question or ""), tuple(item.paths or ())
     if item.waits_for == "scope" or item.cause == "scope_checkpoint":
         paths = outside(find(item.session_id))
     is_whole = len(question) <= CARD and len(paths) <= FILES and bool(question or paths)
-    return {
-        "question": cut(question, CARD),
-        "paths": [in_one_line(path) for path in paths[:FILES]],
-        "count": len(paths),
-        "is_whole": is_whole,
-    }
+    return AskCard(cut(question, CARD), [in_one_line(path) for path in paths[:FILES]], len(paths), is_whole)
 
 
 def outside(session: Session | None) -> tuple[str, ...]:

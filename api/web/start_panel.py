@@ -64,12 +64,12 @@ def known_before(request: Request, filled: Filled) -> Before | None:
     return before(system(request), filled.form.kind, filled.values, is_admin=is_admin)
 
 
-def known_folders(settings: Settings, items: Iterable[Mapping[str, Any]]) -> tuple[Path, ...]:
+def known_folders(settings: Settings, repositories: Iterable[str | None]) -> tuple[Path, ...]:
     """The repository that the server was started in, and those of the newest sessions: what is still there, and
     allowed."""
     here = checkout_of(Path.cwd())
     named = [str(here)] if here else []
-    named += [item["repository"] for item in items if item["repository"]]
+    named += [repository for repository in repositories if repository]
     return tuple(path for path in map(Path, dict.fromkeys(named)) if _is_fit(path, settings))[:OFFERED]
 
 

@@ -1,6 +1,6 @@
 """Waiting items as pages show them: the reason, the decision of the team, and the command that answers."""
 
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from domain.values.budget import dollars
 from projections.engine.ports import Database
@@ -29,21 +29,29 @@ def reason_of(db: Database, item: WaitingItem) -> str:
     return item.summary_sentence or item.summary or ""
 
 
-def approval_for(actor: str, approval: ApprovalView | None) -> dict[str, Any] | None:
+class ApprovalCard(NamedTuple):
     """The team's rules for a decision as a person sees them: with `mine`, the choice they have voted for ("": none),
     and `may`, whether they may vote."""
+
+    of: ApprovalView
+    mine: str
+    may: bool
+
+
+def approval_for(actor: str, approval: ApprovalView | None) -> ApprovalCard | None:
+    """The rules as this person sees them; None where the team has none."""
     if approval is None:
         return None
     mine = next((vote.choice for vote in approval.votes if vote.actor == actor), "")
     is_excluded = approval.not_author and actor in approval.authors
     may = not is_excluded and (not approval.who or actor.removeprefix("person:") in approval.who)
-    return approval.wire() | {"mine": mine, "may": may}
+    return ApprovalCard(approval, mine, may)
 
 
 def waits_for_others(actor: str, approval: ApprovalView | None) -> bool:
     """True for a decision that this person has voted on, or may not vote on."""
     theirs = approval_for(actor, approval)
-    return theirs is not None and (bool(theirs["mine"]) or not theirs["may"])
+    return theirs is not None and (bool(theirs.mine) or not theirs.may)
 
 
 AMOUNTS: Final = {
@@ -60,16 +68,39 @@ _SAID: Final = ("budget", "partial", "failed", "landing", "checks", "forge")
 """What a row explains by its cause."""
 
 
-def answering(db: Database, item: WaitingItem) -> dict[str, Any]:
-    """The command that answers an item, and what its form shows."""
+class Answering(NamedTuple):
+    """The command that answers an item, and what its form shows: `amount` is the field that gives more, how much it
+    suggests, and the most. In a row of home also
+    whether something is to be allowed, with which tool, and what the reader has chosen already."""
+
+    place: str
+    session: str
+    version: int
+    request: str | None
+    title: str
+    verb: str
+    cause: str
+    amount: tuple[str, int, int] | None
+    each: str
+    asks: bool = False
+    tool: str = ""
+    mine: str = ""
+
+
+def answering(db: Database, item: WaitingItem) -> Answering:
+    """The form that answers an item."""
     amount = AMOUNTS.get(item.cause) if item.waits_for == "budget" else None
-    return {
-        "place": item.request_id if item.waits_for == "permission" else item.session_id,
-        "verb": _verb(item),
-        "cause": item.cause if item.waits_for in _SAID or item.cause == "scope_checkpoint" else "",
-        "amount": amount,
-        "each": _each(db, item) if amount and amount[0] in _COUNTED else "",
-    }
+    return Answering(
+        place=(item.request_id or "") if item.waits_for == "permission" else item.session_id,
+        session=item.session_id,
+        version=item.version,
+        request=item.request_id,
+        title=item.title,
+        verb=_verb(item),
+        cause=item.cause if item.waits_for in _SAID or item.cause == "scope_checkpoint" else "",
+        amount=amount,
+        each=_each(db, item) if amount and amount[0] in _COUNTED else "",
+    )
 
 
 _COUNTED: Final = frozenset({"addIterations", "addRounds"})

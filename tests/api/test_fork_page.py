@@ -205,10 +205,10 @@ def test_the_form_speaks_korean(client: TestClient) -> None:
     ],
 )
 def test_each_role_has_a_form(reads: str, text: str, what: str, fields: dict[str, str], expected: Json) -> None:
-    assert prefilled(reads, text, agent="Ada")["form"] != "text"
+    assert prefilled(reads, text).form != "text"
     assert json.loads(composed(what, fields)) == expected
 
 
 def test_an_answer_that_cannot_be_read_is_a_text() -> None:
-    assert prefilled("verdicts", "no json", agent="Ada")["form"] == "text"
+    assert prefilled("verdicts", "no json").form == "text"
     assert composed("text", {"text": "as typed"}) == "as typed"

@@ -138,7 +138,7 @@ def test_a_strip_is_bounded_and_keeps_the_gravest_mark() -> None:
     trail.steps = [Step(n, ("working", "judging")[n % 2]) for n in range(1, 20_001)]
     trail.lights = [Light(n, "note") for n in range(1, 20_001)] + []
     trail.lights[70] = Light(71, "bad")
-    drawn = str(strip(trail, 20_000, "t")["drawn"])
+    drawn = str(strip(trail, 20_000, "t").drawn)
     assert drawn.count("<rect") <= 2 * BUCKETS
     assert drawn.count("light is-bad") == 1
 

@@ -186,7 +186,7 @@ def test_a_command_that_did_not_end_by_itself_says_how_and_has_no_exit_code() ->
     stopped = run(exitCode=-1, ended="timeout", detail="It was stopped after 300 s.", seconds=300.0)
     result = report(written(run(), stopped))
     assert result is not None
-    assert [(one["passed"], one["exit_code"], one["detail"]) for one in result["runs"]] == [
+    assert [(one.passed, one.exit_code, one.detail) for one in result.runs] == [
         (True, 0, ""),
         (False, None, "It was stopped after 300 s."),
     ]
@@ -195,13 +195,13 @@ def test_a_command_that_did_not_end_by_itself_says_how_and_has_no_exit_code() ->
 def test_what_ran_several_times_says_which_run_it_is() -> None:
     result = report(written(run(), run(command="other"), run()))
     assert result is not None
-    assert [(one["nth"], one["times"]) for one in result["runs"]] == [(1, 2), (1, 1), (2, 2)]
+    assert [(one.nth, one.times) for one in result.runs] == [(1, 2), (1, 1), (2, 2)]
 
 
 def test_a_report_is_bounded() -> None:
     result = report(written(*[run(command="x" * 9_000, stdout="o" * 9_000, stderr="e" * 9_000)] * 100))
     assert result is not None
-    assert (len(result["runs"]), result["more"], result["cut"]) == (RUNS, 80, True)
+    assert (len(result.runs), result.more, result.cut) == (RUNS, 80, True)
     assert len(str(result)) < 2 * OUTPUT
 
 

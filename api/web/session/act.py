@@ -75,7 +75,7 @@ def act(
         fixable=_fixable(now),
         matter=_matter(inside, now, look) if isinstance(now, Discussion) and now.choices else None,
         diff=_diff(inside, now, look) if waiting or (isinstance(now, Discussion) and now.choices) else [],
-        waiting=[status.question_of(child, actor) | {"matter": _matter(inside, child, look)} for child in waiting],
+        waiting=[(status.question_of(child, actor), _matter(inside, child, look)) for child in waiting],
         icons_of=ICONS,
         pulling=now.forge is not None and now.forge.rest is not None and not now.forge.is_over,
         pausing=now.waits,
@@ -134,7 +134,7 @@ def _diff(inside: System, now: Session, look: Callable[[Session], PanelContext])
     if work is None:
         return []
     rows: list[Row] = []
-    for row in changes(look(work))["files"]:
+    for row in changes(look(work)).files:
         rows.append(row)
         if sum(each["added"] + each["removed"] for each in rows) >= CHANGED:
             break

@@ -1,7 +1,7 @@
 """The answer of each role as a form instead of JSON: filled with what was recorded, and read back."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -14,19 +14,37 @@ SPARE: Final = 2
 """Empty rows for more findings."""
 
 
-def prefilled(reads: str, text: str, *, agent: str, judged: Sequence[str] = ()) -> dict[str, Any]:
+class RecordedVerdict(NamedTuple):
+    """The verdict of a reviewer: whether it blocks, with the titles of what does."""
+
+    blocks: bool
+    score: int | None
+    names: Sequence[str]
+
+
+class AnswerForm(NamedTuple):
+    """The form for an answer: which one, its rows by the names of their fields, and what was recorded."""
+
+    text: str
+    form: str = "text"
+    rows: Sequence[Mapping[str, str | bool]] = ()
+    summary: str = ""
+    blocks: bool = False
+    verdict: RecordedVerdict | None = None
+
+
+def prefilled(reads: str, text: str, *, judged: Sequence[str] = ()) -> AnswerForm:
     """The form for an answer of this kind; `text` is the recorded one."""
     data = _read(reads, text)
-    form: dict[str, Any] = {"form": "text", "text": text, "agent": agent, "rows": [], "summary": "", "said": None}
     match reads:
         case "review_artifact":
             issues = data.get("blockingIssues", [])
             rows = [{"title": each["title"], "detail": each["detail"]} for each in issues]
             names = [each["title"] for each in issues]
-            verdict = {"blocks": bool(issues), "score": data.get("score"), "names": names} if data else None
-            return form | {"form": "findings", "rows": _padded(rows, {"title": "", "detail": ""}), "said": verdict}
+            verdict = RecordedVerdict(bool(issues), data.get("score"), names) if data else None
+            return AnswerForm(text, "findings", _padded(rows, {"title": "", "detail": ""}), verdict=verdict)
         case "verdicts":
-            rows = [
+            verdicts = [
                 {
                     "agent": each["agent"],
                     "subtask": each.get("subtask") or "",
@@ -35,18 +53,18 @@ def prefilled(reads: str, text: str, *, agent: str, judged: Sequence[str] = ()) 
                 }
                 for each in data.get("verdicts", [])
             ]
-            rows = rows or [{"agent": name, "subtask": "", "pass": False, "feedback": ""} for name in judged]
-            return form | {"form": "verdicts", "rows": rows[:MOST]} if rows and len(rows) <= MOST else form
+            verdicts = verdicts or [{"agent": name, "subtask": "", "pass": False, "feedback": ""} for name in judged]
+            return AnswerForm(text, "verdicts", verdicts) if 0 < len(verdicts) <= MOST else AnswerForm(text)
         case "review":
             issues = data.get("issues", [])
             rows = [{"severity": each["severity"], "description": each["description"]} for each in issues]
             empty = {"severity": "major", "description": ""}
-            return form | {"form": "review", "rows": _padded(rows, empty), "summary": data.get("summary", "")}
+            return AnswerForm(text, "review", _padded(rows, empty), data.get("summary", ""))
         case "debate":
             concerns = "\n".join(data.get("concerns", []))
-            return form | {"form": "debate", "summary": concerns, "blocks": data.get("verdict") == "CHALLENGE"}
+            return AnswerForm(text, "debate", (), concerns, data.get("verdict") == "CHALLENGE")
         case _:
-            return form
+            return AnswerForm(text)
 
 
 def _read(reads: str, text: str) -> dict[str, Any]:
@@ -57,8 +75,8 @@ def _read(reads: str, text: str) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def _padded(rows: list[dict[str, Any]], empty: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [*rows[:MOST], *(dict(empty) for _ in range(SPARE))]
+def _padded(rows: Sequence[Mapping[str, str]], empty: Mapping[str, str]) -> Sequence[Mapping[str, str]]:
+    return [*rows[:MOST], *(empty for _ in range(SPARE))]
 
 
 def composed(what: str, values: Mapping[str, str]) -> str:
@@ -96,16 +114,16 @@ def _findings(values: Mapping[str, str]) -> list[dict[str, str]]:
     return issues
 
 
-def _verdicts(values: Mapping[str, str]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = []
+def _verdicts(values: Mapping[str, str]) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = []
     for place in range(MOST):
         if agent := values.get(f"row.{place}.agent", ""):
             subtask = values.get(f"row.{place}.subtask", "")
-            row = {"agent": agent, "pass": values.get(f"row.{place}.pass") == "pass"}
+            row: dict[str, object] = {"agent": agent, "pass": values.get(f"row.{place}.pass") == "pass"}
             row |= {"subtask": subtask} if subtask else {}
             rows.append(row | {"feedback": values.get(f"row.{place}.feedback", "")})
     return rows
 
 
-def _json(answer: Mapping[str, Any]) -> str:
+def _json(answer: object) -> str:
     return orjson.dumps(answer).decode()

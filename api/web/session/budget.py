@@ -1,12 +1,12 @@
 """The budget of a session: what was used, what is left, and how it went down (S4 §9.4)."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from api.web import svg
 from api.web.model import clock, money
 from api.web.session.context import PanelContext
-from api.web.session.session_clock import present
+from api.web.session.session_clock import SessionClock, present
 from domain.delivery.state import Delivery
 from domain.orchestration.state import Orchestration
 from domain.values.base import iso
@@ -22,7 +22,16 @@ NEAR: Final = 4
 """The axis reaches to the deadline once a quarter of the time is used; before that, little beyond now."""
 
 
-def budget(context: PanelContext) -> dict[str, Any]:
+class BudgetShown(NamedTuple):
+    """`rows`: facts by name; `end` is where the axis of the drawing ends."""
+
+    rows: Sequence[tuple[str, str]] = ()
+    lines: Sequence[svg.Line] = ()
+    end: str = ""
+    clock: SessionClock | None = None
+
+
+def budget(context: PanelContext) -> BudgetShown:
     session, points = context.session, context.past(context.trail.left)
     match session:
         case Delivery():
@@ -30,10 +39,10 @@ def budget(context: PanelContext) -> dict[str, Any]:
         case Orchestration():
             return _orchestration(context, session, points)
         case _:
-            return {"rows": [], "lines": [], "end": ""}
+            return BudgetShown()
 
 
-def _delivery(context: PanelContext, session: Delivery, points: Sequence[Left]) -> dict[str, Any]:
+def _delivery(context: PanelContext, session: Delivery, points: Sequence[Left]) -> BudgetShown:
     snapshot, limits = session.snapshot(session.updated_at), session.budget.limits
     whole = max(1, limits.max_minutes * limits.minute)
     axis = whole if snapshot.elapsed_ms * NEAR >= whole else max(1_000, snapshot.elapsed_ms * 5 // 4)
@@ -63,10 +72,10 @@ def _delivery(context: PanelContext, session: Delivery, points: Sequence[Left]) 
         ("cost", " / ".join(filter(None, (money(snapshot.cost_micros), money(limits.max_cost_micros))))),
         ("unknown", str(session.spent.unknown or "")),
     ]
-    return {"rows": [row for row in rows if row[1]], "lines": lines, "end": clock(axis), **present(context)}
+    return BudgetShown([row for row in rows if row[1]], lines, clock(axis), present(context))
 
 
-def _orchestration(context: PanelContext, session: Orchestration, points: Sequence[Left]) -> dict[str, Any]:
+def _orchestration(context: PanelContext, session: Orchestration, points: Sequence[Left]) -> BudgetShown:
     whole = max(1, context.trail.clock(context.version))
     most = max([point.total for point in points], default=1)
     lines = [svg.Line("rounds", "rounds", _stepped(points, whole, 1.0, most))] if session.mode == "orchestrated" else []
@@ -81,7 +90,7 @@ def _orchestration(context: PanelContext, session: Orchestration, points: Sequen
         ("cost", money(session.spent.cost_micros)),
         ("unknown", str(session.spent.unknown or "")),
     ]
-    return {"rows": [row for row in rows if row[1]], "lines": lines, "end": clock(whole), **present(context)}
+    return BudgetShown([row for row in rows if row[1]], lines, clock(whole), present(context))
 
 
 def _stepped(points: Sequence[Left], whole: int, now: float, most: int) -> list[tuple[float, float]]:

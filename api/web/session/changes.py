@@ -2,10 +2,10 @@
 it, which validation ran on it, and who approved it."""
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from api.web.plain_text import cut
 from api.web.session.comments import put_under_lines, threads_of
@@ -18,9 +18,49 @@ from domain.delivery.events import ValidationFailed
 from domain.delivery.state import Delivery
 from domain.kinds import allowed_actions
 from domain.orchestration.state import Orchestration
+from projections.views.session import ResultView
 
 
-def changes(context: PanelContext) -> dict[str, Any]:
+class Taken(NamedTuple):
+    """The place of the changes, and the commands that fetch them."""
+
+    branch: str | None
+    problem: str
+    commits: int
+    commands: Sequence[tuple[str, str]]
+
+
+class TurnChanges(NamedTuple):
+    id: str
+    number: int
+    agent: str
+    added: int
+    removed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesShown:
+    """`head` is the commit that comments are about, None where nobody may make one; `focus` the turn and `file` the
+    path that is looked at."""
+
+    head: str | None
+    remarks: Sequence[Row]
+    revisable: bool
+    open: int
+    state: str
+    focus: str
+    file: str
+    turns: Sequence[TurnChanges]
+    count: int
+    added: int
+    removed: int
+    folders: Sequence[tuple[str, Sequence[Row]]]
+    files: Sequence[Row]
+    marked: Collection[str]
+    taken: Taken | None
+
+
+def changes(context: PanelContext) -> ChangesShown:
     """The turns that changed files, and the changes of one of them or of all."""
     done = [turn for turn in turns_of(context) if turn.attempt and turn.attempt.patch]
     made = [(turn, files_of(patch_of(context, turn.attempt))) for turn in done if turn.attempt]
@@ -28,31 +68,31 @@ def changes(context: PanelContext) -> dict[str, Any]:
     origins = Origins(context)
     by_turn = {turn.number: origins.of(turn) for turn, _ in shown}
     files = _with_people(context, _net(shown)) if not context.turn else _net(shown)
-    result = context.it.get("result") or {}
-    marks = _marks(result, origins.failing())
+    result = context.result
+    marks = _marks(result, origins.failing()) if result else {}
     rows = rows_of(files, by_turn, alone=context.file)
     for row in rows:
         row["marks"] = marks.get(row["path"], ())
     shown_rows = [row for row in rows if context.file in ("", row["path"])]
     others = put_under_lines(threads_of(context), shown_rows) if not context.turn else []
     takes = context.session.takes_comments and not context.turn
-    return {
-        "head": context.session.result_head if takes and "comments" in context.may else None,
-        "remarks": others if not context.file else [],
-        "revisable": {"revise"} <= {*context.may} & {*allowed_actions(context.session)} and not context.turn,
-        "open": len(context.session.comments.open),
-        "state": context.badge,
-        "focus": context.turn,
-        "file": context.file,
-        "turns": [_turn(turn, parts) for turn, parts in made],
-        "count": len(files),
-        "added": sum(row["added"] for row in rows),
-        "removed": sum(row["removed"] for row in rows),
-        "folders": [(folder, list(group)) for folder, group in groupby(rows, _folder)],
-        "files": shown_rows,
-        "marked": {mark for group in marks.values() for mark in group},
-        "taken": _taken(context, result),
-    }
+    return ChangesShown(
+        head=context.session.result_head if takes and "comments" in context.may else None,
+        remarks=others if not context.file else [],
+        revisable={"revise"} <= {*context.may} & {*allowed_actions(context.session)} and not context.turn,
+        open=len(context.session.comments.open),
+        state=context.badge,
+        focus=context.turn,
+        file=context.file,
+        turns=[_turn(turn, parts) for turn, parts in made],
+        count=len(files),
+        added=sum(row["added"] for row in rows),
+        removed=sum(row["removed"] for row in rows),
+        folders=[(folder, list(group)) for folder, group in groupby(rows, _folder)],
+        files=shown_rows,
+        marked={mark for group in marks.values() for mark in group},
+        taken=_taken(context, result) if result else None,
+    )
 
 
 FAILED: Final = "delivery.validation_failed"
@@ -184,36 +224,26 @@ def _folder(row: Row) -> str:
     return posixpath.dirname(str(row["path"]))
 
 
-def _turn(turn: TurnCard, files: Sequence[FilePatch]) -> Row:
+def _turn(turn: TurnCard, files: Sequence[FilePatch]) -> TurnChanges:
     added, removed = counts([line for file in files for line in file.lines])
-    agent = cut(turn.entry.agent, 60)
-    return {"id": turn.id, "number": turn.number, "agent": agent, "added": added, "removed": removed}
+    return TurnChanges(turn.id, turn.number, cut(turn.entry.agent, 60), added, removed)
 
 
-def _taken(context: PanelContext, result: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The place of the changes, and the commands that fetch them."""
-    if not result:
-        return None
-    return {
-        "branch": result["branch"],
-        "problem": cut(context.worded(context.session.branch_problem), SENTENCE),
-        "commits": len(result["commits"]),
-        "commands": commands_of(context),
-    }
+def _taken(context: PanelContext, result: ResultView) -> Taken:
+    problem = cut(context.worded(context.session.branch_problem), SENTENCE)
+    return Taken(result.branch, problem, len(result.commits), commands_of(context))
 
 
-def _marks(result: Mapping[str, Any], failing: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def _marks(result: ResultView, failing: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Notes on files, by path."""
-    outside = set(result.get("outside") or ())
     marks = {}
-    for file in result.get("files") or ():
-        path = file["path"]
+    for file in result.files:
         properties = {
-            "decides": file.get("decides") is not None,
-            "unnamed": result["namesFiles"] and not file["named"],
-            "ignored": file.get("ignored", False),
-            "outside": path in outside,
-            "fails": any(path in line for line in failing),
+            "decides": file.decides is not None,
+            "unnamed": result.names_files and not file.named,
+            "ignored": file.ignored,
+            "outside": file.path in result.outside,
+            "fails": any(file.path in line for line in failing),
         }
-        marks[path] = tuple(mark for mark, holds in properties.items() if holds)
+        marks[file.path] = tuple(mark for mark, holds in properties.items() if holds)
     return marks

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from markupsafe import Markup
 
@@ -26,8 +26,8 @@ from projections.record.describe import describe_landing
 from projections.record.finding_events import FindingEvents
 from projections.record.records import Record
 from projections.record.session import view
-from projections.record.trail import Numbered, Trail, upto
-from projections.views.session import IMPORTED
+from projections.record.trail import N, Trail, upto
+from projections.views.session import IMPORTED, DeliveryView, OrchestrationView, ResultView, SessionView
 
 SENTENCE, LONG, WHOLE = 300, 2_000, 16_000
 """Characters: of a line, of a paragraph, of a whole contribution."""
@@ -39,11 +39,13 @@ class Source(Texts, Histories, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PanelContext:
-    """`it` is the session's view; `record` knows at least this version, `store` has its events and long
-    texts. `turn` is the id of the one that is looked at, `file` the path of one that was changed, or ""."""
+    """`view` is what the session says of itself, `outcome` how it ended in words; `record` knows at least this version,
+    `store` has its events and long texts. `turn` is the id of the one that is looked at, `file` the path of one that
+    was changed, or ""."""
 
     session: Session
-    it: dict[str, Any]
+    view: SessionView
+    outcome: str
     record: Record
     store: Source
     finding_events: FindingEvents
@@ -67,11 +69,11 @@ class PanelContext:
     def version(self) -> int:
         return self.session.version
 
-    def past(self, marks: Sequence[Any]) -> Sequence[Any]:
+    def past(self, marks: Sequence[N]) -> Sequence[N]:
         """The part of a list of the trail up to then."""
         return upto(marks, self.version)
 
-    def where(self, marks: Sequence[Numbered]) -> list[int]:
+    def where(self, marks: Sequence[N]) -> list[int]:
         return [mark.version for mark in upto(marks, self.version)]
 
     def counts(self) -> dict[str, int]:
@@ -79,7 +81,7 @@ class PanelContext:
         turns = [entry for entry in self.record.turns.values() if entry.version <= self.version]
         numbers = {
             "turns": sum(entry.work != "wait" for entry in turns),
-            "changes": len((self.it.get("result") or {}).get("files") or ()),
+            "changes": len(self.result.files) if self.result else 0,
             "findings": self._number_of_findings(),
         }
         return {tab: number for tab, number in numbers.items() if number}
@@ -99,10 +101,15 @@ class PanelContext:
         return in_language(recognized(text or ""), self.language)
 
     @property
+    def result(self) -> ResultView | None:
+        """The changes of the session so far; None of a discussion, and where nothing has changed."""
+        return self.view.result if isinstance(self.view, DeliveryView | OrchestrationView) else None
+
+    @property
     def landing(self) -> str:
         """Says how the newest landing ended; empty where there was none."""
-        landing = (self.it.get("result") or {}).get("landing")
-        return describe_landing(landing, self.language) if landing else ""
+        landing = self.result.landing if self.result else None
+        return describe_landing(landing.wire(), self.language) if landing else ""
 
     @property
     def held(self) -> bool:
@@ -111,7 +118,7 @@ class PanelContext:
 
     @property
     def badge(self) -> str:
-        return IMPORTED if self.imported else badge_of(self.session, self.it)
+        return IMPORTED if self.imported else badge_of(self.session, self.view)
 
     @property
     def elapsed_ms(self) -> int:
@@ -165,7 +172,7 @@ _AT_REST: Final = ("failed", "landing", "checks", "forge")
 """What a person may take up again in a session that has ended."""
 
 
-def badge_of(session: Session, it: dict[str, Any] | None = None) -> str:
+def badge_of(session: Session, shown: SessionView | None = None) -> str:
     """The state as a person sees it: one word of the seeds' for every state that has a colour."""
     match session:
         case _ if session.held and not session.ended:
@@ -183,7 +190,7 @@ def badge_of(session: Session, it: dict[str, Any] | None = None) -> str:
         case Delivery(state="success", code="no_change") | Orchestration(state="done", no_change=True):
             return "unchanged"
         case _:
-            return str(it["status"] if it else view(session).status)
+            return (shown or view(session)).status
 
 
 ICONS: Final = {"converged": "✓", "stalled": "✕", "continue": "→"}

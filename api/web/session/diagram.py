@@ -6,10 +6,10 @@ in which all agents work. What returns to its own state is named, not drawn.
 """
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
@@ -22,13 +22,20 @@ TRAIL, LONG = 12, 14
 """How many states of the way are given in words; characters of a label that is written smaller."""
 
 
-def diagram(context: PanelContext) -> dict[str, Any]:
-    steps = context.past(context.trail.steps)
-    return {
-        "drawn": lambda say: draw(DIAGRAMS[context.session.kind], steps, say, context.session.passing),
-        "trail": visited(steps)[-TRAIL:],
-        "longer": len(visited(steps)) > TRAIL,
-    }
+class DiagramShown(NamedTuple):
+    """`drawn` draws it in a language; `trail` is the end of the way, and `longer` says that there was more."""
+
+    drawn: Callable[[Words], Markup]
+    trail: Sequence[Step]
+    longer: bool
+
+
+def diagram(context: PanelContext) -> DiagramShown:
+    steps, session = context.past(context.trail.steps), context.session
+    way = visited(steps)
+    return DiagramShown(
+        lambda say: draw(DIAGRAMS[session.kind], steps, say, session.passing), way[-TRAIL:], len(way) > TRAIL
+    )
 
 
 def visited(steps: Sequence[Step]) -> list[Step]:

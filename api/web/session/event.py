@@ -1,7 +1,7 @@
 """An event as a table, with its fields, its cause and its hash. The page's script unfolds an event in the list."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import orjson
 from starlette.requests import Request
@@ -46,24 +46,40 @@ async def show_event(request: Request) -> Response:
     return Response(orjson.dumps({"html": html}), headers=answer_headers(), media_type="application/json")
 
 
-def _event(inside: System, session: Session, at: int, say: Words) -> dict[str, Any]:
+class EventCard(NamedTuple):
+    """An event; `more`: it has more fields than these."""
+
+    id: str
+    version: int
+    words: str
+    type: str
+    who: str
+    fields: Sequence[tuple[str, str]]
+    more: bool
+    turn: str
+    command: str
+    cause: str
+    hash: str
+
+
+def _event(inside: System, session: Session, at: int, say: Words) -> EventCard:
     [recorded] = inside.store.history(session.id, after=at - 1, upto=at)
     data = spelled_out(inside.store, recorded).event.model_dump(mode="json", by_alias=True)
     digest = inside.store.rows.hash_of(session.id, at)
     fields = [(name, cut(str(value), FIELD)) for name, value in _flat(data) if value not in (None, "", (), {})]
-    return {
-        "id": session.id,
-        "version": at,
-        "words": worded(recorded, session, say.language),
-        "type": recorded.event.TOPIC,
-        "who": cut(person(recorded.causation.actor, say.language), 80),
-        "fields": fields[:FIELDS],
-        "more": len(fields) > FIELDS,
-        "turn": data.get("turnId") or "",
-        "command": recorded.causation.command_id,
-        "cause": recorded.causation.causation_id or "",
-        "hash": digest.hex() if digest else "",
-    }
+    return EventCard(
+        id=session.id,
+        version=at,
+        words=worded(recorded, session, say.language),
+        type=recorded.event.TOPIC,
+        who=cut(person(recorded.causation.actor, say.language), 80),
+        fields=fields[:FIELDS],
+        more=len(fields) > FIELDS,
+        turn=str(data.get("turnId") or ""),
+        command=recorded.causation.command_id,
+        cause=recorded.causation.causation_id or "",
+        hash=digest.hex() if digest else "",
+    )
 
 
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:

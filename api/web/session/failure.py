@@ -1,11 +1,13 @@
 """Why a session stopped: the cause in the record, what it says, and what a person may do besides."""
 
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from api.web.plain_text import cut
 from api.web.session.context import SENTENCE, PanelContext, event_of
 from api.web.session.result_commands import commands_of
 from api.web.session.turns import report_of, turns_of
+from api.web.session.validation_report import RunShown
 from domain.delivery.events import PhaseFailed, ValidationFailed
 from domain.delivery.state import Delivery
 from domain.orchestration.events import VerdictGiven
@@ -39,39 +41,62 @@ def cause_of(context: PanelContext) -> CauseShown | None:
     return None
 
 
-def failure(context: PanelContext) -> dict[str, Any]:
+class FailureCard(NamedTuple):
+    """The cause that stopped the session. `run` is the command that failed, `lines` what says why, each with whether it
+    is marked, `log` the event that has the whole output."""
+
+    event: int
+    turn: str
+    what: str
+    iteration: int | None
+    lines: Sequence[tuple[str, bool]]
+    code: str = ""
+    run: RunShown | None = None
+    new: bool = False
+    log: int | None = None
+
+
+def failure(context: PanelContext) -> FailureCard | None:
     """The cause that stopped the session: of a validation the command that failed and the end of its output; else
-    what the event says. Empty where nothing did.
+    what the event says. None where nothing did.
     """
     cause = cause_of(context)
-    if cause is None:
-        return {}
-    event = event_of(context, cause.version)
-    if isinstance(event, VerdictGiven):
-        return {}  # the matrix has every verdict in its cell
-    card = {"event": cause.version, "turn": cause.turn, "what": event.TOPIC, "run": None, "new": False, "log": None}
-    card |= {"iteration": context.record.entries[cause.version - 1].number}
-    if isinstance(event, ValidationFailed):
-        card |= {"new": _had_baseline(context) and bool(event.new_failures)} | _output(context, cause)
+    event = event_of(context, cause.version) if cause else None
+    if cause is None or event is None or isinstance(event, VerdictGiven):
+        return None  # the matrix has every verdict in its cell
     code, detail = _failed(event)
-    card["code"] = code
-    if not card["run"]:
-        lines = [line for words in ((detail,) if detail else cause.lines) for line in context.worded(words).split("\n")]
-        card["lines"] = [(cut(line, SENTENCE), False) for line in lines[:LAST]]
-    return card
+    texts = (detail,) if detail else cause.lines
+    lines = [line for words in texts for line in context.worded(words).split("\n")]
+    card = FailureCard(
+        event=cause.version,
+        turn=cause.turn,
+        what=event.TOPIC,
+        iteration=context.record.entries[cause.version - 1].number,
+        lines=[(cut(line, SENTENCE), False) for line in lines[:LAST]],
+        code=code,
+    )
+    if not isinstance(event, ValidationFailed):
+        return card
+    return _with_output(context, cause, card._replace(new=_had_baseline(context) and bool(event.new_failures)))
 
 
-def next_steps(context: PanelContext) -> dict[str, Any]:
+class NextSteps(NamedTuple):
+    """The event at which a fork makes sense, how many files can be taken, and the commands that take a result."""
+
+    fork_at: int | None = None
+    files: int = 0
+    commands: Sequence[tuple[str, str]] = ()
+
+
+def next_steps(context: PanelContext) -> NextSteps:
     """The actions besides those that the session takes: fork before the last agent was asked, take the work as it
     is; after a success, the commands that take the result. Empty while it goes on."""
     cause = cause_of(context)
     if cause is None:
-        commands = commands_of(context) if context.session.status in _DONE else []
-        return {"fork_at": None, "files": 0, "commands": commands}
+        return NextSteps(commands=commands_of(context) if context.session.status in _DONE else ())
     requested = [turn.entry.version for turn in turns_of(context) if turn.entry.work == "ask"]
     before = [version for version in requested if version < cause.version]
-    files = len((context.it.get("result") or {}).get("files") or ())
-    return {"fork_at": before[-1] if before else None, "files": files, "commands": []}
+    return NextSteps(before[-1] if before else None, len(context.result.files) if context.result else 0)
 
 
 _DONE: Final = frozenset({"success", "done", "checkpoint", "partial"})
@@ -93,22 +118,22 @@ def _had_baseline(context: PanelContext) -> bool:
     return isinstance(context.session, Delivery) and bool(context.session.baseline)
 
 
-def _output(context: PanelContext, cause: CauseShown) -> dict[str, Any]:
-    """The turn that ran the command, and the end of what it said; a line that says why is marked."""
+def _with_output(context: PanelContext, cause: CauseShown, card: FailureCard) -> FailureCard:
+    """The card with the turn that ran the command, and the end of what it said; a line that says why is marked."""
     turn = next((turn for turn in reversed(turns_of(context)) if turn.report), None)
     ran = report_of(context, turn) if turn else None
-    run = next((run for run in ran["runs"] if not run["passed"]), None) if ran and not ran["passed"] else None
+    run = next((run for run in ran.runs if not run.passed), None) if ran and not ran.passed else None
     if turn is None or run is None:
-        return {}
-    streams = dict(run["said"])
-    words = streams.get("stderr") or streams.get("stdout") or run["detail"]
+        return card
+    streams = dict(run.output)
+    words = streams.get("stderr") or streams.get("stdout") or run.detail
     lines = words.rstrip().split("\n")[-LAST:]
-    return {
-        "turn": turn.id,
-        "run": run,
-        "log": turn.report.version if turn.report else None,
-        "lines": [(cut(line, SENTENCE), _says_why(line, cause.lines)) for line in lines],
-    }
+    return card._replace(
+        turn=turn.id,
+        run=run,
+        log=turn.report.version if turn.report else None,
+        lines=[(cut(line, SENTENCE), _says_why(line, cause.lines)) for line in lines],
+    )
 
 
 def _says_why(line: str, reasons: tuple[str, ...]) -> bool:

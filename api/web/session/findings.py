@@ -3,11 +3,20 @@ would be good for."""
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from api.web.plain_text import cut
 from api.web.session.context import PanelContext, whole
-from api.web.session.finding_rows import BY_PEOPLE, REPORTS, FindingRow, answers_of, place_of, reason_of, rows_of
+from api.web.session.finding_rows import (
+    BY_PEOPLE,
+    REPORTS,
+    FindingRow,
+    ListPlace,
+    answers_of,
+    place_of,
+    reason_of,
+    rows_of,
+)
 from projections.record.findings import findings_view
 from projections.record.turns import TurnEntry
 from projections.views.findings import FindingsView
@@ -20,40 +29,65 @@ ORDERS: Final = ("open", "file", "round")
 """How the list may be ordered; as it is without a wish comes first."""
 
 
-def findings(context: PanelContext) -> dict[str, Any]:
+class LookShown(NamedTuple):
+    version: int
+    round: int
+    blocking: int
+    remarks: int
+    by: str
+
+
+class FindingsShown(NamedTuple):
+    """`front` are the open findings that are not folded, `rest` those that are; `groups` have all, where an order was
+    wished for. `looks` are the newest times that somebody looked."""
+
+    rows: Sequence[FindingRow]
+    orders: Sequence[str]
+    by: str
+    groups: Sequence[tuple[str, Sequence[FindingRow]]]
+    may: bool
+    front: Sequence[FindingRow]
+    rest: Sequence[FindingRow]
+    closed: Sequence[FindingRow]
+    counts: Sequence[tuple[str, int]]
+    looks: Sequence[LookShown]
+    of: ListPlace
+    approved: bool
+    score: int | None
+    recommendation: str
+    because: Sequence[object]
+    quiet: int
+    policy: str
+
+
+def findings(context: PanelContext) -> FindingsShown:
     made = findings_of(context)
     rows = rows_of(context, made.items)
     by = context.by or ORDERS[0]
     front = [row for row in rows if row.open and row.weight != "soft"][:FRONT]
     rest = [row for row in rows if row.open and row not in front]
-    return {
-        "rows": rows,
-        "orders": ORDERS if len(rows) > 1 else (),
-        "by": by,
-        "groups": _grouped(made, rows, by),
-        "may": "comments" in context.may and context.session.takes_comments,
-        "front": front,
-        "rest": rest,
-        "closed": [row for row in rows if not row.open],
-        "counts": _counts(made),
-        "looks": [
-            {
-                "version": look.version,
-                "round": look.round,
-                "blocking": look.blocking,
-                "remarks": look.remarks,
-                "by": cut(look.by, 60),
-            }
+    return FindingsShown(
+        rows=rows,
+        orders=ORDERS if len(rows) > 1 else (),
+        by=by,
+        groups=_grouped(made, rows, by),
+        may="comments" in context.may and context.session.takes_comments,
+        front=front,
+        rest=rest,
+        closed=[row for row in rows if not row.open],
+        counts=_counts(made),
+        looks=[
+            LookShown(look.version, look.round, look.blocking, look.remarks, cut(look.by, 60))
             for look in made.rounds[-_LOOKS:]
         ],
-        "of": place_of(context, by),
-        "approved": bool(made.rounds) and made.rounds[-1].blocking == 0,
-        "score": _score(context),
-        "recommendation": made.recommendation if made.rounds else "",
-        "because": [reason_of(each) for each in made.because],
-        "quiet": made.quiet,
-        "policy": made.policy,
-    }
+        of=place_of(context, by),
+        approved=bool(made.rounds) and made.rounds[-1].blocking == 0,
+        score=_score(context),
+        recommendation=made.recommendation if made.rounds else "",
+        because=[reason_of(each) for each in made.because],
+        quiet=made.quiet,
+        policy=made.policy,
+    )
 
 
 def findings_of(context: PanelContext) -> FindingsView:

@@ -97,8 +97,60 @@ def _work_end(context: PanelContext, lanes: Sequence[GanttLane], newest: int) ->
     return max(ends, default=newest)
 
 
-def gantt(context: PanelContext) -> dict[str, Any]:
-    """Nothing before anybody has worked for as long as the clock can show."""
+class DrawnTick(NamedTuple):
+    """A tick at `x` percent; `since` is the time since the beginning."""
+
+    x: float
+    since: str
+    at: str
+    late: bool
+    fine: bool
+
+
+class DrawnBar(NamedTuple):
+    """`x` and `width` are percentages; `short`: its label only fits where the drawing is at its widest."""
+
+    x: float
+    width: float
+    kind: str
+    turn: str
+    open: bool
+    until: str
+    label: str
+    short: bool
+    words: str
+
+
+class DrawnLane(NamedTuple):
+    """`marks` are decisions: where, and by which event."""
+
+    y: int
+    name: str
+    role: str
+    bars: Sequence[DrawnBar]
+    marks: Sequence[tuple[float, int]]
+
+
+class GanttShown(NamedTuple):
+    """`begin`, `time_begin` (from which its own time counts) and `end` are milliseconds; `end` is 0 where nothing goes
+    on."""
+
+    width: int
+    height: int
+    time: str
+    time_begin: int
+    begin: int
+    end: int
+    ticks: Sequence[DrawnTick]
+    finest: str
+    lanes: Sequence[DrawnLane]
+    more: int
+    kinds: Sequence[str]
+    decided: bool
+
+
+def gantt(context: PanelContext) -> GanttShown | None:
+    """None before anybody has worked for as long as the clock can show."""
     trail = context.trail
     begin, end = trail.at[0], trail.at[context.version - 1]
     lanes = [lane for lane in _lanes(context, end) if lane.bars or lane.marks]
@@ -106,7 +158,7 @@ def gantt(context: PanelContext) -> dict[str, Any]:
     going = any(bar.open for lane in lanes for bar in lane.bars)
     whole = max(end - begin, 1 if going else 0)
     if not lanes or whole <= 0:
-        return {}
+        return None
 
     def x(at: int) -> float:
         return round((min(max(at, begin), end) - begin) / whole * 100, 2)
@@ -114,33 +166,32 @@ def gantt(context: PanelContext) -> dict[str, Any]:
     shown = lanes[:LANES]
     width = min(WIDE, max(NARROW, EACH * sum(len(lane.bars[-BARS:]) for lane in shown)))
     ruler = clock_of(whole)
-    return {
-        "width": width,
-        "height": HEAD + LANE * len(shown),
-        "time": seconds_or_clock(whole - (context.begin - begin)),
-        "time_begin": context.begin,
-        "begin": begin,
-        "end": begin + whole if going else 0,
-        "ticks": [
-            {"x": tick.share, "since": since(tick.offset, ruler), "at": iso(begin + tick.offset)}
-            | {"late": tick.late, "fine": tick.fine}
+    return GanttShown(
+        width=width,
+        height=HEAD + LANE * len(shown),
+        time=seconds_or_clock(whole - (context.begin - begin)),
+        time_begin=context.begin,
+        begin=begin,
+        end=begin + whole if going else 0,
+        ticks=[
+            DrawnTick(tick.share, since(tick.offset, ruler), iso(begin + tick.offset), tick.late, tick.fine)
             for tick in ticks_of(whole, ruler, width)
         ],
-        "finest": ruler.finest,
-        "lanes": [
-            {
-                "y": HEAD + LANE * place,
-                "name": cut(lane.name, 40),
-                "role": cut(lane.role, 40),
-                "bars": [_drawn(bar, x(bar.begin), x(bar.end), width) for bar in lane.bars[-BARS:]],
-                "marks": list({round(x(at), 1): (x(at), version) for at, version in lane.marks}.values())[-BARS:],
-            }
+        finest=ruler.finest,
+        lanes=[
+            DrawnLane(
+                y=HEAD + LANE * place,
+                name=cut(lane.name, 40),
+                role=cut(lane.role, 40),
+                bars=[_drawn(bar, x(bar.begin), x(bar.end), width) for bar in lane.bars[-BARS:]],
+                marks=list({round(x(at), 1): (x(at), version) for at, version in lane.marks}.values())[-BARS:],
+            )
             for place, lane in enumerate(shown)
         ],
-        "more": max(0, len(lanes) - LANES),
-        "kinds": sorted({bar.kind for lane in lanes for bar in lane.bars}),
-        "decided": any(lane.marks for lane in lanes),
-    }
+        more=max(0, len(lanes) - LANES),
+        kinds=sorted({bar.kind for lane in lanes for bar in lane.bars}),
+        decided=any(lane.marks for lane in lanes),
+    )
 
 
 def clock_of(whole: int) -> Ruler:
@@ -184,20 +235,19 @@ def since(milliseconds: int, ruler: Ruler) -> str:
     return clock(milliseconds) if digits is None else f"{milliseconds / SECOND:.{digits}f} s"
 
 
-def _drawn(bar: GanttBar, begin: float, end: float, least: int) -> dict[str, Any]:
-    """`short`: its label only fits where the drawing is at its widest."""
+def _drawn(bar: GanttBar, begin: float, end: float, least: int) -> DrawnBar:
     width = round(max(THINNEST, end - begin), 2)
-    return {
-        "x": round(min(begin, 100 - width), 2),
-        "width": width,
-        "kind": bar.kind,
-        "turn": bar.turn,
-        "open": bar.open,
-        "until": bar.until,
-        "label": bar.label if width * WIDE >= ROOM * 100 else "",
-        "short": width * least < ROOM * 100,
-        "words": f"{bar.words} {seconds_or_clock(bar.end - bar.begin)}".strip(),
-    }
+    return DrawnBar(
+        x=round(min(begin, 100 - width), 2),
+        width=width,
+        kind=bar.kind,
+        turn=bar.turn,
+        open=bar.open,
+        until=bar.until,
+        label=bar.label if width * WIDE >= ROOM * 100 else "",
+        short=width * least < ROOM * 100,
+        words=f"{bar.words} {seconds_or_clock(bar.end - bar.begin)}".strip(),
+    )
 
 
 def _lanes(context: PanelContext, end: int) -> list[GanttLane]:
@@ -271,7 +321,7 @@ def _verdict(context: PanelContext, turn: TurnCard, attempt: Attempt) -> str:
     if turn.entry.work != "validate":
         return "work"
     ran = report_of(context, turn)
-    return "work" if ran is None else "good" if ran["passed"] else "bad"
+    return "work" if ran is None else "good" if ran.passed else "bad"
 
 
 def _people(context: PanelContext, end: int) -> GanttLane:

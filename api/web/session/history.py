@@ -1,8 +1,9 @@
 """The whole history: the strip has it on one line, states as bands of colour, what mattered as tall ticks; the list has
 a window of its events, filtered by role or to what matters."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
@@ -31,10 +32,18 @@ LISTED = 1_000
 _WORST = ("bad", "ask", "good", "note")
 
 
-def strip(trail: Trail, newest: int, title: str) -> dict[str, Any]:
+class Strip(NamedTuple):
+    """`lights`: the newest highlights, `important`: the number of all."""
+
+    drawn: Markup
+    lights: Sequence[int]
+    important: int
+
+
+def strip(trail: Trail, newest: int, title: str) -> Strip:
     lights = upto(trail.lights, newest)
-    return {
-        "drawn": svg.svg(
+    return Strip(
+        drawn=svg.svg(
             title,
             *_bands(trail, newest),
             *_ticks(trail, newest),
@@ -43,9 +52,9 @@ def strip(trail: Trail, newest: int, title: str) -> dict[str, Any]:
             class_="strip",
             stretched="none",
         ),
-        "lights": [light.version for light in lights[-LISTED:]],
-        "important": len(lights),
-    }
+        lights=[light.version for light in lights[-LISTED:]],
+        important=len(lights),
+    )
 
 
 ROWS: Final = 60
@@ -103,6 +112,14 @@ def following(version: int) -> Span:
     return Span(version - 1, 0, ROWS)
 
 
+class RowWindow(NamedTuple):
+    """`earlier` and `later` are the versions from which more rows can be loaded, 0 if there are none."""
+
+    rows: Sequence[EventRow]
+    earlier: int
+    later: int
+
+
 def window(
     record: Record,
     log: Histories,
@@ -113,9 +130,8 @@ def window(
     *,
     since: int = 0,
     shown: int | None = None,
-) -> dict[str, Any]:
-    """The rows of a span, those after version `since` alone, and that of the event `shown` whatever the filter;
-    `earlier` and `later` are the versions from which more rows can be loaded, 0 if there are none."""
+) -> RowWindow:
+    """The rows of a span, those after version `since` alone, and that of the event `shown` whatever the filter."""
     entries = timeline.around(
         record,
         log,
@@ -131,11 +147,11 @@ def window(
     versions = [line.entry.version for line in entries]
     upto = sum(version <= span.at for version in versions)
     began = record.entries[0].at if record.entries else session.created_at  # a fork has events of before it was created
-    return {
-        "rows": [_row(line, began, session, wanted, language) for line in entries if line.entry.version > since],
-        "earlier": versions[0] - 1 if entries and upto == span.before else 0,
-        "later": versions[-1] + 1 if span.after and len(entries) - upto == span.after else 0,
-    }
+    return RowWindow(
+        rows=[_row(line, began, session, wanted, language) for line in entries if line.entry.version > since],
+        earlier=versions[0] - 1 if entries and upto == span.before else 0,
+        later=versions[-1] + 1 if span.after and len(entries) - upto == span.after else 0,
+    )
 
 
 def worded(recorded: Recorded, session: Session, language: Language) -> str:

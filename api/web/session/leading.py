@@ -1,12 +1,13 @@
 """The sentence under the title of a session: what it does or waits for, or how it ended, and because of what."""
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from api.web.plain_text import cut, in_line, short_command
+from api.web.plain_text import cut, short_command
 from api.web.session.context import SENTENCE, PanelContext
+from api.web.session.matter import point_of
+from api.web.session.status import Card
 from domain.delivery.state import Delivery
-from domain.discussion.events import main_point
 from domain.discussion.state import Discussion
 from domain.orchestration.state import Orchestration
 
@@ -24,25 +25,25 @@ class Lead(NamedTuple):
     """A message with its values, and what follows it: another message with the same values, or recorded words."""
 
     message: str
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
     rest: str = ""
     then: str = ""
 
 
-def lead(context: PanelContext, card: Mapping[str, Any]) -> Lead | None:
+def lead(context: PanelContext, card: Card) -> Lead | None:
     """None where the outcome says it all."""
-    session, what = context.session, card["what"]
+    session, what = context.session, card.what
     match session:
         case _ if (session.sent_back or session.not_tried) and context.landing and what not in ASKS:
             return Lead("head_lead.landing", {"words": context.landing})
         case _ if what == "permission":
-            return Lead(f"wants.{card['tool']}", {"agent": card["agent"]}, card["summary"])
+            return Lead(f"wants.{card.tool}", {"agent": card.agent}, card.summary)
         case _ if what in ASKS:
-            one = "_one" if card["files"] == 1 else ""
-            stopped = f"session_stop.{card['reason']}" if what in ("review", "debate") and not card["summary"] else ""
-            return Lead(f"session_asks.{what}{one}", {"n": card["files"]}, card["summary"], stopped)
+            one = "_one" if card.files == 1 else ""
+            stopped = f"session_stop.{card.reason}" if what in ("review", "debate") and not card.summary else ""
+            return Lead(f"session_asks.{what}{one}", {"n": card.files}, card.summary, stopped)
         case _ if what == "children":
-            return Lead("head_lead.children", {"about": card["children"][0]["about"]})
+            return Lead("head_lead.children", {"about": card.children[0].about})
         case Orchestration(state="partial", partial_reason="rounds"):
             return Lead("head_lead.partial", _counted(session), sent_back(context, session))
         case Orchestration(state="working" | "judging"):
@@ -75,11 +76,6 @@ def sent_back(context: PanelContext, run: Orchestration) -> str:
         if last is not None and not last.passed:
             return f"{agent.agent}: {cut(context.worded(last.feedback), SENTENCE)}" if last.feedback else ""
     return ""
-
-
-def point_of(session: Discussion) -> str:
-    """Its last judgement in one line, else the first point that was not agreed on."""
-    return in_line(main_point(session.feedback) or next(iter(session.dissent), ""))
 
 
 def _at_work(session: Delivery) -> Lead | None:

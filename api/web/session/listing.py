@@ -1,6 +1,6 @@
 """The list of events of a session's page: important ones first, or all, as the reader has chosen; also by role."""
 
-from typing import Any, Final
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -8,7 +8,7 @@ from starlette.responses import Response
 from api.http.problems import of_field
 from api.system import System
 from api.web.renderer import explicit, fragment
-from api.web.session.history import Span, Wanted, window
+from api.web.session.history import RowWindow, Span, Wanted, window
 from domain.session.state import Session
 from domain.values.sentences import Sentence
 from domain.values.words import Words
@@ -53,7 +53,7 @@ def window_of(
     *,
     since: int = 0,
     shown: int | None = None,
-) -> dict[str, Any]:
+) -> RowWindow:
     record = inside.records.of(now.id, now.version)
     return window(record, inside.store, now, wanted, span, say.language, since=since, shown=shown)
 
@@ -64,7 +64,5 @@ def one_row(request: Request, inside: System, now: Session, at: int, say: Words)
     return rows_of(request, now, say, every, at, window_of(inside, now, every, Span(at, 1, 0), say))
 
 
-def rows_of(
-    request: Request, now: Session, say: Words, wanted: Wanted, at: int | None, row_window: dict[str, Any]
-) -> str:
+def rows_of(request: Request, now: Session, say: Words, wanted: Wanted, at: int | None, row_window: RowWindow) -> str:
     return fragment(say, explicit(request), "session_rows.html", id=now.id, at=at, wanted=wanted, w=row_window)

@@ -1,6 +1,7 @@
 """The output of a command or a program with numbered lines and a search."""
 
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -36,30 +37,44 @@ async def show_log(request: Request) -> Response:
         excerpt = _lines(words_of(inside, now, at, field), q.strip())
         title = view(now).title or now.id
         return render(
-            request, say, "session_log.html", id=now.id, title=title, at=at, field=field or "", q=q, **excerpt
+            request,
+            say,
+            "session_log.html",
+            id=now.id,
+            title=title,
+            at=at,
+            field=field or "",
+            q=q,
+            p=excerpt,
+            jumps=JUMPS,
         )
 
     return page(await reading(request, build))
 
 
-def _lines(words: str, q: str) -> dict[str, Any]:
-    """Numbered lines; `errors` and `matches` are the numbers of those that stand out."""
+class LogLine(NamedTuple):
+    number: int
+    words: str
+    bad: bool
+    match: bool
+
+
+class Excerpt(NamedTuple):
+    """Numbered lines, and how many there are in all; `errors` and `matches` are the numbers of those that stand out."""
+
+    lines: Sequence[LogLine]
+    number: int
+    errors: Sequence[int]
+    matches: Sequence[int]
+
+
+def _lines(words: str, q: str) -> Excerpt:
     text = uncoloured(printed(words) or in_lines(words))
     whole = text.rstrip("\n").split("\n")
     wanted = q.lower()
     lines = [
-        {
-            "number": place,
-            "words": cut(line, LINE),
-            "bad": looks_bad(line),
-            "match": bool(wanted) and wanted in line.lower(),
-        }
+        LogLine(place, cut(line, LINE), looks_bad(line), bool(wanted) and wanted in line.lower())
         for place, line in enumerate(whole[:LINES], start=1)
     ]
-    return {
-        "lines": lines,
-        "count": len(whole),
-        "errors": [line["number"] for line in lines if line["bad"]][:JUMPS],
-        "matches": [line["number"] for line in lines if line["match"]],
-        "jumps": JUMPS,
-    }
+    errors = [line.number for line in lines if line.bad]
+    return Excerpt(lines, len(whole), errors[:JUMPS], [line.number for line in lines if line.match])

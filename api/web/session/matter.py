@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from api.web.plain_text import cut
+from api.web.plain_text import cut, in_line
 from api.web.session.context import LONG, SENTENCE, tame
 from domain.discussion.ending import expires_to
+from domain.discussion.events import main_point
 from domain.discussion.state import Discussion
 
 POINTS: Final = 12
@@ -47,6 +48,11 @@ def matter_of(session: Discussion, *, long: int = LONG) -> Matter:
         expires_at=session.expires_at or "",
         then=expires_to(session) if session.expires_at else "",
     )
+
+
+def point_of(session: Discussion) -> str:
+    """Its last judgement in one line, else the first point that was not agreed on."""
+    return in_line(main_point(session.feedback) or next(iter(session.dissent), ""))
 
 
 def _points(session: Discussion) -> list[DecisionPoint]:

@@ -1,14 +1,14 @@
 """`/sessions/{id}/fork`: try it differently. Where a fork begins, what is different in it, and what it costs."""
 
-from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 from adapters.store.texts import whole
 from api.actions.recast import members_for
 from api.system import System
 from api.web.model import money
 from api.web.plain_text import cut
-from api.web.session.answer_forms import prefilled
+from api.web.session.answer_forms import AnswerForm, prefilled
 from domain.convergence.profiles import PROFILES
 from domain.discussion.state import Discussion
 from domain.session.record import Recorded
@@ -38,7 +38,41 @@ class RoleModel(NamedTuple):
     """Whether no role before it has the same agent: a model is chosen for an agent, once."""
 
 
-def otherwise(inside: System, now: Session, at: int | None, turn_id: str, say: Words) -> dict[str, Any]:
+class ForkPlace(NamedTuple):
+    """A cut in words; `recorded` is the beginning of what was answered there."""
+
+    version: int
+    words: str
+    recorded: str
+    chosen: bool
+
+
+class ForkForm(NamedTuple):
+    """A fork at version `at`; `event` is the one that was named. `asks` is the question that can be answered
+    otherwise, `others` those that are open besides; `budget` is the field that gives more, and the most. `members` are
+    the agents that have a role; `cost` and `turns` are those of what would be done again."""
+
+    at: int
+    event: int | None
+    is_start: bool
+    exact: bool
+    places: Sequence[ForkPlace]
+    all: Sequence[ForkPlace]
+    asks: Cut | None
+    others: Sequence[Cut]
+    answer: AnswerForm | None
+    decides: Sequence[str]
+    budget: tuple[str, int] | None
+    profiles: Sequence[str]
+    profile: str
+    roles: Sequence[RoleModel]
+    members: Mapping[str, Sequence[str]]
+    cost: str
+    turns: int
+    title: str
+
+
+def otherwise(inside: System, now: Session, at: int | None, turn_id: str, say: Words) -> ForkForm:
     """Everything that the form shows for a fork at the cut that belongs to this event."""
     history = inside.store.history(now.id)
     every = list(cuts(history))
@@ -48,26 +82,26 @@ def otherwise(inside: System, now: Session, at: int | None, turn_id: str, say: W
     later = [recorded.event for recorded in history if recorded.version > place.version]
     paid = [event for event in later if isinstance(event, TurnAnswered) and is_agent_turn(event)]
     costs = [event.usage.cost_micros for event in paid if event.usage.cost_micros is not None]
-    return {
-        "at": place.version,
-        "given": at,
-        "is_start": place.version == _named(every)[0].version,
-        "exact": at is None or at == place.version,
-        "places": _places(every, place, say),
-        "all": [_place(row, say) for row in _named(every)[-_LISTED:]],
-        "asks": one,
-        "others": [row for row in open_there if row is not one],
-        "answer": _answer(inside, history, one) if one else None,
-        "decides": _decides(inside, now, place),
-        "budget": _MORE.get(now.kind),
-        "profiles": tuple(PROFILES) if isinstance(now, Discussion) else (),
-        "profile": now.profile.name if isinstance(now, Discussion) else "",
-        "asked": _roles_from(history, place.version)[:ROLES],
-        "members": {row.role: _members(inside, now, row) for row in _roles_from(history, place.version)},
-        "cost": money(sum(costs)) if sum(costs) else "",
-        "turns": len(paid),
-        "title": cut(now.title or now.id, _TITLE),
-    }
+    return ForkForm(
+        at=place.version,
+        event=at,
+        is_start=place.version == _named(every)[0].version,
+        exact=at is None or at == place.version,
+        places=_places(every, place, say),
+        all=[_place(row, say, chosen=False) for row in _named(every)[-_LISTED:]],
+        asks=one,
+        others=[row for row in open_there if row is not one],
+        answer=_answer(inside, history, one) if one else None,
+        decides=_decides(inside, now, place),
+        budget=_MORE.get(now.kind),
+        profiles=tuple(PROFILES) if isinstance(now, Discussion) else (),
+        profile=now.profile.name if isinstance(now, Discussion) else "",
+        roles=_roles_from(history, place.version)[:ROLES],
+        members={row.role: _members(inside, now, row) for row in _roles_from(history, place.version)},
+        cost=money(sum(costs)) if sum(costs) else "",
+        turns=len(paid),
+        title=cut(now.title or now.id, _TITLE),
+    )
 
 
 def _named(every: Sequence[Cut]) -> list[Cut]:
@@ -90,17 +124,17 @@ def _chosen(every: Sequence[Cut], at: int | None) -> Cut:
     return before[-1] if before else named[0]
 
 
-def _places(every: Sequence[Cut], place: Cut, say: Words) -> list[dict[str, Any]]:
+def _places(every: Sequence[Cut], place: Cut, say: Words) -> list[ForkPlace]:
     """The beginning, the cut that is chosen, those beside it, and the end."""
     named = _named(every)
     if place not in named:  # a question that is asked once more: the cut that was chosen stands for its first one
         named = sorted([*(row for row in named if row.turn_id != place.turn_id), place], key=lambda row: row.version)
     here = max(number for number, row in enumerate(named) if row.version <= place.version)
     wanted = {0, here - 1, here, here + 1, len(named) - 1}
-    return [_place(row, say) | {"chosen": number == here} for number, row in enumerate(named) if number in wanted]
+    return [_place(row, say, chosen=number == here) for number, row in enumerate(named) if number in wanted]
 
 
-def _place(row: Cut, say: Words) -> dict[str, Any]:
+def _place(row: Cut, say: Words, *, chosen: bool) -> ForkPlace:
     if row.asks:
         words = say.fill("fork_before_answer", {"who": row.asks})
     elif row.needs:
@@ -108,10 +142,10 @@ def _place(row: Cut, say: Words) -> dict[str, Any]:
     else:
         words = say("fork_at_the_end")
     prose = (row.recorded or "").partition("```")[0].partition("{")[0]  # what is written for programs is not shown
-    return {"version": row.version, "words": words, "recorded": cut(" ".join(prose.split()), 90)}
+    return ForkPlace(row.version, words, cut(" ".join(prose.split()), 90), chosen)
 
 
-def _answer(inside: System, history: Sequence[Recorded], row: Cut) -> dict[str, Any]:
+def _answer(inside: System, history: Sequence[Recorded], row: Cut) -> AnswerForm:
     """What was answered to the question, and the form for another answer."""
     events = [recorded.event for recorded in history]
     [request] = [event for event in events if isinstance(event, TurnRequested) and event.turn_id == row.turn_id]
@@ -120,7 +154,7 @@ def _answer(inside: System, history: Sequence[Recorded], row: Cut) -> dict[str, 
         text = whole(inside.store, answered[-1].reply) if answered else ""
     except HansardError:
         text = row.recorded or ""
-    return prefilled(request.reads, text[:_READ], agent=row.asks or "", judged=request.expects)
+    return prefilled(request.reads, text[:_READ], judged=request.expects)
 
 
 def _decides(inside: System, now: Session, place: Cut) -> tuple[str, ...]:

@@ -1,15 +1,16 @@
 """The first thing seen: the state, how far it is, and its budget: what was used, what is left, and how it went down
 (S4 §9.4)."""
 
-from typing import Any, NamedTuple, get_args
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, get_args
 
 from api.web.model import clock, money, owner
 from api.web.plain_text import cut, in_line, short_command
 from api.web.session.context import LONG, SENTENCE, PanelContext
 from api.web.session.failure import CauseShown, cause_of
 from api.web.session.leading import Lead, lead
-from api.web.session.pull_requests import pull_request_shown
-from api.web.session.session_clock import present
+from api.web.session.pull_requests import PullRequestShown, pull_request_shown
+from api.web.session.session_clock import SessionClock, present
 from api.web.session.status import asked_by, decision
 from api.web.session.turns import live
 from api.web.session.waits import TurnWait, wait_of
@@ -18,9 +19,10 @@ from domain.discussion.state import Discussion
 from domain.orchestration.state import Orchestration
 from domain.session.attempts import Unready
 from domain.session.state import Session
+from domain.values.network import RefusedHost
 from domain.values.sentences import Sentence
-from projections.record.status import outcome
-from projections.views.session import IMPORTED
+from projections.record.trail import ForkMark
+from projections.views.session import IMPORTED, DeliveryView, DiscussionView, OrchestrationView
 
 TURNS = 12
 BECAUSE = 120
@@ -29,40 +31,30 @@ WAITED_MS = 1_000
 """A shorter wait is not worth its words."""
 
 
-def head(context: PanelContext) -> dict[str, Any]:
-    """The beginning of every tab: why the session is as it is, what was decided and by whom, what it cost."""
-    it, card = context.it, decision(context)
-    made, outcomes = it.get("decision") or {}, context.past(context.trail.outcomes)
-    waits = context.needs_somebody and context.badge != "exhausted"
-    why = card["summary"] if waits else outcome(context.it, context.language)
-    error = context.session.last_error if context.badge in ("failed", "partial") and not _unready(context) else ""
-    cause, sentence = cause_of(context), error or (why if " " in why else "")
-    because = _because(context, cause, sentence)
-    begins = lead(context, card) or _unprepared(context, cause)
-    return {
-        "lead": begins,
-        "why": ""
-        if because and because == context.worded(sentence)
-        else cut(in_line(context.worded(sentence)), SENTENCE),
-        "because": "" if begins else cut(because, SENTENCE if _unready(context) else BECAUSE),
-        "because_at": cause.version if cause else None,
-        "result": _handed_over(context),
-        "scripted": context.session.scripted,
-        "asked": owner(asked_by(context)),
-        "waited": clock(context.waited_ms) if context.waited_ms >= WAITED_MS else "",
-        "choice": made.get("choice"),
-        "by": owner(str(made.get("actor") or "")),
-        "rationale": "" if begins and begins.rest else cut(context.worded(made.get("rationale")), SENTENCE),
-        "closed": [(mark.choice, owner(mark.by), mark.child) for mark in context.past(context.trail.closed)[-1:]],
-        "under_discussion": card["what"] == "children",
-        "review": ("approved" if outcomes[-1].approved else "blocked") if outcomes else None,
-        "now": [(mark["name"], mark["now"], mark["of"]) for mark in _gauges(context.session)],
-        "cost": money(_spent(context)),
-        "forked_from": context.past(context.trail.forks)[-1:],
-        "elapsed": context.elapsed,
-        "paused": () if begins else _paused(context),
-        **present(context),
-    }
+class HeadNote(NamedTuple):
+    """A message with its values."""
+
+    say: str
+    params: Mapping[str, object]
+
+
+class HandedOver(NamedTuple):
+    """From where to where the work goes, and how much it is. `reviewed` is the percentage that the last reviewer saw,
+    `clean` the seconds that the fresh checkout took."""
+
+    base: str
+    branch: str
+    problem: str
+    files: int
+    added: int
+    removed: int
+    outside: int
+    reviewed: int | None
+    notes: Sequence[HeadNote]
+    landing: str
+    pull: PullRequestShown | None
+    clean: int | None
+    weaker: int
 
 
 class Pause(NamedTuple):
@@ -72,10 +64,70 @@ class Pause(NamedTuple):
     wait: TurnWait
 
 
+class Head(NamedTuple):
+    """The beginning of every tab. `because` is what stopped the session, said by the event `because_at`."""
+
+    lead: Lead | None
+    why: str
+    because: str
+    because_at: int | None
+    result: HandedOver | None
+    scripted: bool
+    owner: str
+    waited: str
+    choice: str | None
+    by: str
+    rationale: str
+    closed: Sequence[tuple[str, str, str]]
+    under_discussion: bool
+    review: str | None
+    now: Sequence[tuple[str, int, int]]
+    cost: str
+    forked_from: Sequence[ForkMark]
+    elapsed: str
+    paused: Sequence[Pause]
+    clock: SessionClock
+
+
+def head(context: PanelContext) -> Head:
+    """The beginning of every tab: why the session is as it is, what was decided and by whom, what it cost."""
+    shown, card = context.view, decision(context)
+    made = shown.decision if isinstance(shown, DiscussionView) else None
+    outcomes = context.past(context.trail.outcomes)
+    waits = context.needs_somebody and context.badge != "exhausted"
+    why = card.summary if waits else context.outcome
+    error = context.session.last_error if context.badge in ("failed", "partial") and not _unready(context) else ""
+    cause, sentence = cause_of(context), error or (why if " " in why else "")
+    because = _because(context, cause, sentence)
+    begins = lead(context, card) or _unprepared(context, cause)
+    return Head(
+        lead=begins,
+        why="" if because and because == context.worded(sentence) else cut(in_line(context.worded(sentence)), SENTENCE),
+        because="" if begins else cut(because, SENTENCE if _unready(context) else BECAUSE),
+        because_at=cause.version if cause else None,
+        result=_handed_over(context),
+        scripted=context.session.scripted,
+        owner=owner(asked_by(context)),
+        waited=clock(context.waited_ms) if context.waited_ms >= WAITED_MS else "",
+        choice=made.choice if made else None,
+        by=owner(made.actor) if made else "",
+        rationale="" if begins and begins.rest else cut(context.worded(made.rationale if made else None), SENTENCE),
+        closed=[(mark.choice, owner(mark.by), mark.child) for mark in context.past(context.trail.closed)[-1:]],
+        under_discussion=card.what == "children",
+        review=("approved" if outcomes[-1].approved else "blocked") if outcomes else None,
+        now=[(mark.name, mark.now, mark.of) for mark in _gauges(context.session)],
+        cost=money(_spent(context)),
+        forked_from=context.past(context.trail.forks)[-1:],
+        elapsed=context.elapsed,
+        paused=() if begins else _paused(context),
+        clock=present(context),
+    )
+
+
 def _paused(context: PanelContext) -> tuple[Pause, ...]:
     """The turn that is tried again first, where the session does nothing but wait for that."""
-    turns = [turn for turn in context.it["outstandingTurns"] if turn["work"] != "wait"]
-    waits = [(turn["agent"], wait_of(context, turn["turnId"])) for turn in turns]
+    turns = [turn for turn in context.view.outstanding_turns if turn.work != "wait"]
+    waits = [(turn.agent, wait_of(context, turn.turn_id)) for turn in turns]
     timed = [Pause(cut(agent, 60), wait) for agent, wait in waits if wait and wait.until]
     if context.imported or len(timed) < len(waits):
         return ()
@@ -84,59 +136,103 @@ def _paused(context: PanelContext) -> tuple[Pause, ...]:
 
 def _spent(context: PanelContext) -> int | None:
     """What the session has cost; None if nobody reported it."""
-    budget = context.it.get("budget")
-    cost: int | None = budget.get("costMicros") if budget else None
-    return cost if budget or not isinstance(context.session, Orchestration) else context.session.spent.cost_micros
+    if isinstance(context.session, Orchestration):
+        return context.session.spent.cost_micros
+    return context.view.budget.cost_micros if isinstance(context.view, DeliveryView) else None
 
 
-def overview(context: PanelContext) -> dict[str, Any]:
+class Gauge(NamedTuple):
+    """A share in words: `of` is the whole."""
+
+    name: str
+    of: int
+    now: int
+
+
+class TurnAtWork(NamedTuple):
+    agent: str
+    phase: str | None
+    elsewhere: bool
+    imported: bool
+    machine: str
+    live: str
+    requested_at: str
+    wait: TurnWait | None
+
+
+class Overview(NamedTuple):
+    badge: str
+    at_work: Sequence[TurnAtWork]
+    more_at_work: int
+    summary: str
+    error: str
+    warnings: Sequence[str]
+    elapsed: str
+    cost: str
+    cost_micros: int
+    most_cost: str
+    clock: SessionClock
+    gauges: Sequence[Gauge]
+    fence: str | None
+    fence_gaps: Sequence[str]
+    refused_hosts: Sequence[RefusedHost]
+    delivery: Delivery | None
+
+
+def overview(context: PanelContext) -> Overview:
     """Omits what the head already shows."""
     session = context.session
     unexplained = context.badge in ("failed", "partial") and not cause_of(context)
-    summary = "" if context.needs_somebody else outcome(context.it, context.language)
-    spent = (context.it.get("budget") or {}).get("costMicros")
+    summary = "" if context.needs_somebody else context.outcome
+    spent = context.view.budget.cost_micros if isinstance(context.view, DeliveryView) else None
     most = session.budget.limits.max_cost_micros if isinstance(session, Delivery) else None
-    return {
-        "badge": context.badge,
-        "at_work": [
-            {
-                "agent": cut(turn["agent"], 60),
-                "phase": turn["phase"],
-                "elsewhere": "elsewhere" in turn,
-                "imported": turn.get("waitingFor") == IMPORTED,
-                "machine": cut(turn.get("machine") or "", 60),
-                "live": "" if turn.get("external") else live(context, turn["turnId"]),
-                "requested_at": turn["requestedAt"],
-                "wait": wait_of(context, turn["turnId"]),
-            }
-            for turn in context.it["outstandingTurns"][:TURNS]
-            if turn["work"] != "wait"
+    return Overview(
+        badge=context.badge,
+        at_work=[
+            TurnAtWork(
+                agent=cut(turn.agent, 60),
+                phase=turn.phase,
+                elsewhere=turn.elsewhere is not None,
+                imported=turn.waiting_for == IMPORTED,
+                machine=cut(turn.machine or "", 60),
+                live="" if turn.external else live(context, turn.turn_id),
+                requested_at=turn.requested_at,
+                wait=wait_of(context, turn.turn_id),
+            )
+            for turn in context.view.outstanding_turns[:TURNS]
+            if turn.work != "wait"
         ],
-        "more_at_work": max(0, len(session.outstanding) - TURNS),
-        "summary": cut(summary, LONG) if len(summary) > SENTENCE else "",
-        "error": cut(context.worded(session.last_error), LONG) if unexplained else "",
-        "warnings": [cut(context.worded(words), SENTENCE) for words in getattr(session, "warnings", ())[:5]],
-        "elapsed": context.elapsed,
-        "cost": money(spent),
-        "cost_micros": spent or 0,
-        "most_cost": money(most),
-        **present(context),
-        "gauges": _gauges(session),
-        "fence": session.fence,
-        "fence_gaps": session.fence_gaps,
-        "refused_hosts": session.refused_hosts,
-        "delivery": session if isinstance(session, Delivery) else None,
-    }
+        more_at_work=max(0, len(session.outstanding) - TURNS),
+        summary=cut(summary, LONG) if len(summary) > SENTENCE else "",
+        error=cut(context.worded(session.last_error), LONG) if unexplained else "",
+        warnings=[cut(context.worded(words), SENTENCE) for words in getattr(session, "warnings", ())[:5]],
+        elapsed=context.elapsed,
+        cost=money(spent),
+        cost_micros=spent or 0,
+        most_cost=money(most),
+        clock=present(context),
+        gauges=_gauges(session),
+        fence=session.fence,
+        fence_gaps=session.fence_gaps,
+        refused_hosts=session.refused_hosts,
+        delivery=session if isinstance(session, Delivery) else None,
+    )
 
 
 def _unready(context: PanelContext) -> bool:
     """True if it stopped before any agent was asked; its summary says why, and what to do."""
-    return context.it.get("reason") in get_args(Unready)
+    return _reason(context) in get_args(Unready)
+
+
+def _reason(context: PanelContext) -> str | None:
+    """The code of why it stopped."""
+    shown = context.view
+    return shown.reason if isinstance(shown, DeliveryView | OrchestrationView | DiscussionView) else None
 
 
 def _unprepared(context: PanelContext, cause: CauseShown | None) -> Lead | None:
     """The fault that kept a delivery from its first agent, in short: the card has the whole reason, and what to do."""
-    reason, summary = context.it.get("reason"), getattr(context.session, "final_summary", None)
+    reason, summary = _reason(context), getattr(context.session, "final_summary", None)
     if reason == "setup_failed" and cause:
         return Lead("head_lead.setup_failed", {}, cut("\n".join(cause.lines).rstrip().rpartition("\n")[2], SENTENCE))
     sources = summary.params.get("sources") if isinstance(summary, Sentence) else None
@@ -153,49 +249,41 @@ def _because(context: PanelContext, cause: CauseShown | None, sentence: str) -> 
     return sentence if sentence and line.endswith(sentence) else line
 
 
-def _handed_over(context: PanelContext) -> dict[str, Any] | None:
-    """From where to where the work goes, and how much it is."""
-    result = context.it.get("result")
+def _handed_over(context: PanelContext) -> HandedOver | None:
+    result, session = context.result, context.session
     if not result:
         return None
-    base, files = result["base"], result["files"]
-    return {
-        "base": "@".join(filter(None, (cut(base["branch"] or "", 80), base["commit"][:7]))),
-        "branch": cut(result["branch"] or "", 120),
-        "problem": cut(context.worded(context.session.branch_problem), SENTENCE),
-        "files": len(files),
-        "added": sum(file["added"] or 0 for file in files),
-        "removed": sum(file["removed"] or 0 for file in files),
-        "outside": len(result.get("outside") or ()),
-        "reviewed": _seen_in_part(context.session),
-        "notes": _on_validation(context.session),
-        "landing": context.landing,
-        "pull": pull_request_shown(result.get("pullRequest")),
-        "clean": _in_clean_room(context.session),
-        "weaker": len(context.session.weakened),
-    }
+    base, files = result.base, result.files
+    return HandedOver(
+        base="@".join(filter(None, (cut(base.branch or "", 80), base.commit[:7]))),
+        branch=cut(result.branch or "", 120),
+        problem=cut(context.worded(session.branch_problem), SENTENCE),
+        files=len(files),
+        added=sum(file.added or 0 for file in files),
+        removed=sum(file.removed or 0 for file in files),
+        outside=len(result.outside),
+        reviewed=_seen_in_part(session),
+        notes=_on_validation(session),
+        landing=context.landing,
+        pull=pull_request_shown(result.pull_request),
+        clean=_in_clean_room(session),
+        weaker=len(session.weakened),
+    )
 
 
-def _on_validation(session: Session) -> list[dict[str, Any]]:
-    """The notes on the validation that a reader needs, as messages with their values; empty where nothing is open."""
+def _on_validation(session: Session) -> list[HeadNote]:
+    """The notes on the validation that a reader needs; empty where nothing is open."""
     if session.validated is None:
-        return [] if session.outstanding else [{"say": "head_not_validated", "values": {}}]
+        return [] if session.outstanding else [HeadNote("head_not_validated", {})]
     red = isinstance(session, Orchestration) and not session.validated.passed and not session.failures
-    alone = [{"say": "head_red", "values": {}}] if red else []
-    if not session.validated.clean_room:
-        alone.append({"say": "head_not_cloned", "values": {}})
-    room = session.clean_room
-    stale = [
-        {"say": "head_stale", "values": {"command": cut(short_command(command), 80)}}
-        for command in (room.stale if room else ())
-    ]
-    flakes = (flake for flake in session.flaky.values() if not flake.known)
-    return [*alone, *stale] + [
-        {
-            "say": "head_flaky",
-            "values": {"command": cut(short_command(flake.command), 80), "n": flake.failed, "of": flake.runs},
-        }
-        for flake in flakes
+    notes = [HeadNote("head_red", {})] if red else []
+    notes += [] if session.validated.clean_room else [HeadNote("head_not_cloned", {})]
+    stale = session.clean_room.stale if session.clean_room else ()
+    notes += [HeadNote("head_stale", {"command": cut(short_command(command), 80)}) for command in stale]
+    return notes + [
+        HeadNote("head_flaky", {"command": cut(short_command(flake.command), 80), "n": flake.failed, "of": flake.runs})
+        for flake in session.flaky.values()
+        if not flake.known
     ]
 
 
@@ -211,14 +299,13 @@ def _seen_in_part(session: Session) -> int | None:
     return reviewed.percent if reviewed is not None and reviewed.shown < reviewed.of else None
 
 
-def _gauges(session: object) -> list[dict[str, Any]]:
-    """A share in words: `of` is the whole."""
+def _gauges(session: object) -> list[Gauge]:
     match session:
         case Delivery():
-            return [{"name": "iterations", "of": session.budget.limits.max_iterations, "now": session.iteration}]
+            return [Gauge("iterations", of=session.budget.limits.max_iterations, now=session.iteration)]
         case Orchestration() if session.mode == "orchestrated":
-            return [{"name": "rounds", "of": session.last_round, "now": session.round}]
+            return [Gauge("rounds", of=session.last_round, now=session.round)]
         case Discussion():
-            return [{"name": "rounds", "of": session.max_rounds, "now": len(session.rounds)}]
+            return [Gauge("rounds", of=session.max_rounds, now=len(session.rounds))]
         case _:
             return []

@@ -23,10 +23,12 @@ from api.web.session import (
     diagram,
     discussion,
     failure,
+    family,
     findings,
     gantt,
     overview,
     review_map,
+    reviews,
     status,
     turns,
     work,
@@ -38,6 +40,7 @@ from domain.session.state import Session
 from domain.values.words import Language, Words
 from projections.record.records import Record
 from projections.record.session import view
+from projections.record.status import outcome
 from projections.record.trail import Trail
 from projections.views.session import is_imported
 
@@ -47,7 +50,8 @@ KEPT_BYTES: Final = 64 * 1024 * 1024
 ALL: Final = ("delivery", "orchestration", "review", "debate")
 TALKS: Final = ("review", "debate")
 
-Build = Callable[[PanelContext], dict[str, Any]]
+Build = Callable[[PanelContext], object]
+"""Makes what a template shows: it reads the fields by their names."""
 TABS: Final = ("overview", "turns", "changes", "findings", "worklog")
 OLD_TABS: Final = {"discussion": "findings"}
 """Where the addresses of earlier tabs lead."""
@@ -80,10 +84,10 @@ PANELS: Final = (
     Panel("decision", status.decision),
     Panel("next", failure.next_steps, ("delivery", "orchestration")),
     Panel("discussion", discussion.discussion, TALKS),
-    Panel("found", work.open_findings, ("delivery",)),
+    Panel("found", reviews.open_findings, ("delivery",)),
     Panel("matrix", agents.matrix, ("orchestration",)),
-    Panel("reviews", work.reviews, ("delivery",)),
-    Panel("family", work.family),
+    Panel("reviews", reviews.reviews, ("delivery",)),
+    Panel("family", family.family),
     Panel("diagram", diagram.diagram),
     Panel("budget", budget.budget, ("delivery", "orchestration")),
     Panel("inputs", work.inputs),
@@ -94,8 +98,8 @@ PANELS: Final = (
     Panel("decision", status.decision, tab="findings"),
     Panel("findings", findings.findings, tab="findings"),
     Panel("discussion", discussion.discussion, TALKS, tab="findings"),
-    Panel("reviews", work.reviews, ("delivery",), tab="findings"),
-    Panel("family", work.family, tab="findings"),
+    Panel("reviews", reviews.reviews, ("delivery",), tab="findings"),
+    Panel("family", family.family, tab="findings"),
     Panel("worklog", worklog.worklog, tab="worklog"),
 )
 
@@ -168,7 +172,8 @@ class Gallery:
         shown = marked(shown, session, self._system.team, machine, imported=imported)
         return PanelContext(
             session=session,
-            it=shown.wire(),
+            view=shown,
+            outcome=outcome(shown.wire(), say.language),
             imported=is_imported(shown.outstanding_turns),
             record=self.record(session),
             store=self._system.store,

@@ -11,10 +11,10 @@ PULLING: Final = ("none", "open")
 def commands_of(context: PanelContext) -> list[tuple[str, str]]:
     """The commands that take the result, by what they do; none without changed files, or once it is merged. What has a
     pull request, or will have one, is merged by it."""
-    result, name = context.it.get("result") or {}, context.session.id
-    pull = result.get("pullRequest")
-    if not result.get("files") or (pull and pull["state"] == "merged"):
+    result, name = context.result, context.session.id
+    pull = result.pull_request if result else None
+    if not result or not result.files or (pull and pull.state == "merged"):
         return []
-    merge = [] if pull and pull["state"] in PULLING else [("merge", f"hansard merge {name} --squash")]
-    branch = [*merge, ("pr", f"hansard pr {name}")] if result["branch"] else []
+    merge = [] if pull and pull.state in PULLING else [("merge", f"hansard merge {name} --squash")]
+    branch = [*merge, ("pr", f"hansard pr {name}")] if result.branch else []
     return [("apply", f"hansard apply {name}"), *branch]

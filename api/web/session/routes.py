@@ -6,7 +6,7 @@
 import hashlib
 from functools import partial
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 from markupsafe import Markup
@@ -25,7 +25,7 @@ from api.web.session.act import act
 from api.web.session.context import PanelContext, badge_of
 from api.web.session.failure import cause_of
 from api.web.session.findings import ORDERS
-from api.web.session.history import Wanted, around, following, newest, strip
+from api.web.session.history import Strip, Wanted, around, following, newest, strip
 from api.web.session.listing import listed_of, one_row, remembering, rows_of, wanted_of, window_of
 from api.web.session.panels import OLD_TABS, TABS, TALKS, Panels, Selection
 from api.web.session.reading import as_of, gallery, reading, words_of
@@ -114,7 +114,7 @@ async def show_rows(request: Request) -> Response:
     def build(inside: System, now: Session, _: int) -> dict[str, Any]:
         row_window = window_of(inside, now, wanted, span or newest(now.version), say, shown=at)
         rows = rows_of(request, now, say, wanted, at, row_window)
-        return {"rows": rows, "earlier": row_window["earlier"], "later": row_window["later"]}
+        return {"rows": rows, "earlier": row_window.earlier, "later": row_window.later}
 
     body = orjson.dumps(await reading(request, build))
     return remembering(request, Response(body, headers=answer_headers(), media_type=JSON))
@@ -215,11 +215,17 @@ def _context(request: Request, session: Session, *, say: Words) -> PanelContext:
     return gallery(request).context(session, say)
 
 
-def _forks(inside: System, now: Session) -> list[dict[str, Any]]:
+class ForkShown(NamedTuple):
+    id: str
+    badge: str
+    at: int | None
+
+
+def _forks(inside: System, now: Session) -> list[ForkShown]:
     """The sessions that were forked from this one, oldest first."""
     with inside.reading() as db:
         rows = overview.forks(db, now.id, FORKS)
-    return [{"id": one.id, "badge": state_of(one, inside.sessions.get), "at": one.forked_at} for one in rows]
+    return [ForkShown(one.id, state_of(one, inside.sessions.get), one.forked_at) for one in rows]
 
 
 def _telling(request: Request, then: Session, say: Words) -> int | None:
@@ -263,9 +269,9 @@ def _live(
         "needs": needs(request),
         "act": act(request, inside, now, say, partial(_context, request, say=say)),
         "rows": rows_of(request, now, say, wanted, None, row_window),
-        "strip": drawn["drawn"],
-        "lights": drawn["lights"],
-        "important": drawn["important"],
+        "strip": drawn.drawn,
+        "lights": drawn.lights,
+        "important": drawn.important,
     }
 
 
@@ -290,7 +296,7 @@ def _follows(now: Session) -> str:
     return "" if is_over(now) else " ".join((now.id, *now.open_children))
 
 
-def _strip(request: Request, now: Session, say: Words) -> dict[str, Any]:
+def _strip(request: Request, now: Session, say: Words) -> Strip:
     return strip(gallery(request).trail(now), now.version, say("session_strip"))
 
 

@@ -4,7 +4,8 @@ validation said."""
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from itertools import groupby
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from markupsafe import Markup
@@ -12,17 +13,19 @@ from markupsafe import Markup
 from api.web.model import money, seconds_or_clock
 from api.web.plain_text import cut, short_command
 from api.web.session.context import LONG, SENTENCE, PanelContext, event_of, tame, text_of, whole
+from api.web.session.diffing import Row as ChangedRow
 from api.web.session.diffing import diffed
-from api.web.session.finding_rows import place_of
+from api.web.session.finding_rows import FindingRow, ListPlace, place_of
 from api.web.session.findings import reported_by
 from api.web.session.patches import files_of
-from api.web.session.transcript import transcript
-from api.web.session.validation_report import in_lines, report
+from api.web.session.transcript import Row, transcript
+from api.web.session.validation_report import ReportShown, RunShown, in_lines, report
 from api.web.session.verdict_text import parted
 from api.web.session.waits import PERMISSION, TurnWait, verdict_on, wait_of
 from domain.delivery.events import ArtifactCreated
 from domain.session.turns import TurnRequested
-from domain.values.base import Text, iso
+from domain.values.base import Text, Usage, iso
+from domain.values.network import RefusedHost
 from domain.values.words import NOTHING
 from projections.record.artifacts import Artifact
 from projections.record.turns import Attempt, TurnEntry
@@ -87,30 +90,133 @@ def turns_of(context: PanelContext) -> tuple[TurnCard, ...]:
 
 
 # -- what is shown -----------------------------------------------------------------------------------------------------
-def turns(context: PanelContext) -> dict[str, Any]:
-    """The list, grouped by iteration or round, and one turn: the one named, else one at work, else an agent's last."""
+class CameTo(NamedTuple):
+    """The first command of a validation that failed; `commands` is their number."""
+
+    commands: int
+    command: str
+    run: RunShown | None
+
+
+class TurnLine(NamedTuple):
+    """A turn in the list. `by` is the person who answered for the agent, `files` the number of those it changed."""
+
+    id: str
+    number: int
+    agent: str
+    by: str
+    role: str
+    phase: str | None
+    place: int
+    work: str
+    state: str
+    icon: str
+    seconds: str
+    cost: str
+    files: int
+    ran: CameTo | None
+    failed_by: str
+    wait: TurnWait | None
+    current: bool
+
+
+class PromptPart(NamedTuple):
+    name: str
+    words: str
+    size: str
+    new: bool
+    open: bool
+
+
+class ReplyShown(NamedTuple):
+    """The words of an answer, the findings of a verdict, and its JSON as it was written."""
+
+    words: Markup | str
+    findings: Sequence[FindingRow] | None
+    json: str
+    of: ListPlace
+    cut: bool
+
+
+class FailureShown(NamedTuple):
+    code: str
+    detail: str
+
+
+class WholeTurn(NamedTuple):
+    """All that is known of a turn, besides its line; its long texts are a link away."""
+
+    live: str
+    steps: Sequence[Row]
+    transcript: bool
+    requested: int
+    began: str
+    ended: int | None
+    attempt: int | None
+    model: str
+    usage: Usage | None
+    resumed: bool | None
+    fence: str
+    fence_gaps: Sequence[str]
+    refused_hosts: Sequence[RefusedHost]
+    prompt: Sequence[PromptPart]
+    prompt_size: str
+    has_prompt: bool
+    reply: ReplyShown
+    paths: Sequence[str]
+    changes: Sequence[ChangedRow]
+    failure: FailureShown | None
+    report: ReportShown | None
+    artifact: int | None
+
+
+class TurnGroup(NamedTuple):
+    """The turns of an iteration or a round, by its number; 0 before the first, "after" after the last."""
+
+    number: int | str
+    turns: Sequence[TurnLine]
+
+
+class Sum(NamedTuple):
+    turns: int
+    cost: str
+    tokens: int | None
+
+
+class TurnsTab(NamedTuple):
+    """The list, grouped by iteration or round, and one turn with its neighbours; `line` is that turn in the list."""
+
+    sum: Sum
+    rounds: bool
+    groups: Sequence[TurnGroup]
+    line: TurnLine | None
+    one: WholeTurn | None
+    previous: str | None
+    next: str | None
+
+
+def turns(context: PanelContext) -> TurnsTab:
+    """The list, and one turn: the one named, else one at work, else an agent's last."""
     cards = turns_of(context)
     chosen = [turn for turn in cards if turn.id == context.turn] or [turn for turn in cards if turn.open]
     answers = [turn for turn in cards if turn.entry.work == "ask"]
     one = next(reversed(chosen or answers or cards), None)
-    groups: list[dict[str, Any]] = []
-    for turn in cards[-LISTED:]:
-        place = turn.entry.number or ("after" if turn.entry.work in AFTER else 0)
-        if not groups or groups[-1]["number"] != place:
-            groups.append({"number": place, "turns": []})
-        groups[-1]["turns"].append(_line(context, turn) | {"current": turn is one})
+    groups = groupby(
+        cards[-LISTED:], key=lambda turn: turn.entry.number or ("after" if turn.entry.work in AFTER else 0)
+    )
     at = cards.index(one) if one else 0
     usages = [turn.attempt.usage for turn in cards if turn.attempt]
-    return {
-        "count": len(cards),
-        "cost": money(_sum([usage.cost_micros for usage in usages])),
-        "tokens": _sum([usage.tokens for usage in usages]),
-        "rounds": context.session.kind != "delivery",
-        "groups": groups,
-        "one": _whole(context, cards, one) if one else None,
-        "previous": cards[at - 1].id if one and at > 0 else None,
-        "next": cards[at + 1].id if one and at + 1 < len(cards) else None,
-    }
+    return TurnsTab(
+        sum=Sum(
+            len(cards), money(_sum([usage.cost_micros for usage in usages])), _sum([usage.tokens for usage in usages])
+        ),
+        rounds=context.session.kind != "delivery",
+        groups=[TurnGroup(number, [_line(context, turn, one) for turn in group]) for number, group in groups],
+        line=_line(context, one, one) if one else None,
+        one=_whole(context, cards, one) if one else None,
+        previous=cards[at - 1].id if one and at > 0 else None,
+        next=cards[at + 1].id if one and at + 1 < len(cards) else None,
+    )
 
 
 def live(context: PanelContext, turn_id: str) -> str:
@@ -129,7 +235,7 @@ def patch_of(context: PanelContext, attempt: Attempt) -> str:
     return whole(context, text_of(event_of(context, attempt.version), "patch"))
 
 
-def report_of(context: PanelContext, turn: TurnCard) -> dict[str, Any] | None:
+def report_of(context: PanelContext, turn: TurnCard) -> ReportShown | None:
     """The commands that a validation ran."""
     made = event_of(context, turn.report.version) if turn.report else None
     return report(whole(context, made.content)) if isinstance(made, ArtifactCreated) else None
@@ -163,7 +269,7 @@ def parts_of(prompt: str) -> dict[str, str]:
     return blocks | {INSTRUCTIONS: rest} if rest else blocks
 
 
-def sections(parts: Mapping[str, str], earlier: Mapping[str, str]) -> list[dict[str, Any]]:
+def sections(parts: Mapping[str, str], earlier: Mapping[str, str]) -> list[PromptPart]:
     """The parts that are not empty; new is what the agent was not sent in its earlier turn, if it
     had one. The first new part is open."""
     filled = {name: words for name, words in parts.items() if words.strip() and words.strip() not in NOTHING.values()}
@@ -171,8 +277,8 @@ def sections(parts: Mapping[str, str], earlier: Mapping[str, str]) -> list[dict[
         _section(name, words, new=bool(earlier) and _is_new(name, words, earlier), first=not earlier)
         for name, words in filled.items()
     ]
-    opened = next((part for part in shown if part["open"]), None)
-    return [part | {"open": part is opened} for part in shown]
+    opened = next((part for part in shown if part.open), None)
+    return [part._replace(open=part is opened) for part in shown]
 
 
 def size(octets: int) -> str:
@@ -183,82 +289,76 @@ def _after(reports: Sequence[Artifact], attempt: Attempt) -> Artifact | None:
     return next((made for made in reports if made.version > attempt.version), None)
 
 
-def _line(context: PanelContext, turn: TurnCard) -> dict[str, Any]:
-    """A turn in the list."""
+def _line(context: PanelContext, turn: TurnCard, current: TurnCard | None) -> TurnLine:
     entry, attempt, ran = turn.entry, turn.attempt, report_of(context, turn)
-    state = "failed" if ran and not ran["passed"] else turn.state
-    return {
-        "id": turn.id,
-        "number": turn.number,
-        "agent": cut(entry.agent, 60),
-        "by": cut((attempt and attempt.by) or "", 60),
-        "role": cut(entry.role, 40),
-        "phase": entry.phase,
-        "place": entry.number,
-        "work": entry.work,
-        "state": state,
-        "icon": ICONS[state],
-        "seconds": seconds_or_clock(round(attempt.seconds * 1000)) if attempt else "",
-        "cost": money(attempt.usage.cost_micros) if attempt else "",
-        "files": len(attempt.files) if attempt else 0,
-        "ran": _came_to(ran) if ran else None,
-        "failed_by": (attempt and attempt.failure) or "",
-        "wait": turn.wait,
-    }
+    state = "failed" if ran and not ran.passed else turn.state
+    return TurnLine(
+        id=turn.id,
+        number=turn.number,
+        agent=cut(entry.agent, 60),
+        by=cut((attempt and attempt.by) or "", 60),
+        role=cut(entry.role, 40),
+        phase=entry.phase,
+        place=entry.number,
+        work=entry.work,
+        state=state,
+        icon=ICONS[state],
+        seconds=seconds_or_clock(round(attempt.seconds * 1000)) if attempt else "",
+        cost=money(attempt.usage.cost_micros) if attempt else "",
+        files=len(attempt.files) if attempt else 0,
+        ran=_came_to(ran) if ran else None,
+        failed_by=(attempt and attempt.failure) or "",
+        wait=turn.wait,
+        current=turn is current,
+    )
 
 
-def _came_to(ran: dict[str, Any]) -> dict[str, Any]:
-    """The first command that failed, else how many passed."""
-    failed = next((run for run in ran["runs"] if not run["passed"]), None)
-    return {
-        "count": len(ran["runs"]) + ran["more"],
-        "command": cut(short_command(failed["command"]), SUMMARY) if failed else "",
-        "run": failed,
-    }
+def _came_to(ran: ReportShown) -> CameTo:
+    failed = next((run for run in ran.runs if not run.passed), None)
+    command = cut(short_command(failed.command), SUMMARY) if failed else ""
+    return CameTo(len(ran.runs) + ran.more, command, failed)
 
 
-def _whole(context: PanelContext, cards: Sequence[TurnCard], turn: TurnCard) -> dict[str, Any]:
-    """All that is known of a turn; its long texts are a link away."""
+def _whole(context: PanelContext, cards: Sequence[TurnCard], turn: TurnCard) -> WholeTurn:
     attempt = turn.attempt
     event = event_of(context, attempt.version) if attempt else None
     prompt, reply, patch = (text_of(event, name) for name in ("prompt", "reply", "patch"))
-    return _line(context, turn) | {
-        "live": live(context, turn.id) if turn.open else "",
-        "steps": transcript(context, turn.entry, reply.head),
-        "transcript": bool(attempt and attempt.activity),
-        "requested": turn.entry.version,
-        "began": iso(turn.entry.requested_at),
-        "ended": attempt.version if attempt else None,
-        "attempt": attempt.number if attempt else None,
-        "model": cut((attempt and attempt.model) or "", 80),
-        "usage": attempt.usage if attempt else None,
-        "resumed": attempt.resumed if attempt else None,
-        "fence": (attempt and attempt.fence) or "",
-        "fence_gaps": attempt.fence_gaps if attempt else (),
-        "refused_hosts": attempt.refused_hosts if attempt else (),
-        "prompt": _prompt(context, cards, turn),
-        "prompt_size": size(prompt.length) if prompt.length else "",
-        "asked": bool(prompt.length),
-        **_reply(context, turn, reply),
-        "reply_cut": reply.digest is not None,
-        "paths": [cut(change.path, SENTENCE) for change in attempt.files[:50]] if attempt else [],
-        "changes": diffed(files_of(whole(context, patch))),
-        "failure": attempt and _failure(context, attempt),
-        "report": report_of(context, turn),
-        "artifact": turn.report.version if turn.report else None,
-    }
+    return WholeTurn(
+        live=live(context, turn.id) if turn.open else "",
+        steps=transcript(context, turn.entry, reply.head),
+        transcript=bool(attempt and attempt.activity),
+        requested=turn.entry.version,
+        began=iso(turn.entry.requested_at),
+        ended=attempt.version if attempt else None,
+        attempt=attempt.number if attempt else None,
+        model=cut((attempt and attempt.model) or "", 80),
+        usage=attempt.usage if attempt else None,
+        resumed=attempt.resumed if attempt else None,
+        fence=(attempt and attempt.fence) or "",
+        fence_gaps=attempt.fence_gaps if attempt else (),
+        refused_hosts=attempt.refused_hosts if attempt else (),
+        prompt=_prompt(context, cards, turn),
+        prompt_size=size(prompt.length) if prompt.length else "",
+        has_prompt=bool(prompt.length),
+        reply=_reply(context, turn, reply),
+        paths=[cut(change.path, SENTENCE) for change in attempt.files[:50]] if attempt else [],
+        changes=diffed(files_of(whole(context, patch))),
+        failure=_failure(context, attempt) if attempt else None,
+        report=report_of(context, turn),
+        artifact=turn.report.version if turn.report else None,
+    )
 
 
-def _reply(context: PanelContext, turn: TurnCard, reply: Text) -> dict[str, Any]:
-    """Return its answer; of a verdict the words, the findings, and the JSON as it was written."""
+def _reply(context: PanelContext, turn: TurnCard, reply: Text) -> ReplyShown:
     reports = reported_by(context, turn.entry)
     words, verdict = (reply.head, "") if reports is None or reply.digest is not None else parted(reply.head)
-    return {
-        "reply": _readable(words) if words.strip() else "",
-        "found": reports if verdict else None,
-        "written": in_lines(verdict),
-        "of": place_of(context),
-    }
+    return ReplyShown(
+        words=_readable(words) if words.strip() else "",
+        findings=reports if verdict else None,
+        json=in_lines(verdict),
+        of=place_of(context),
+        cut=reply.digest is not None,
+    )
 
 
 def _readable(reply: str) -> Markup:
@@ -267,7 +367,7 @@ def _readable(reply: str) -> Markup:
     return tame(reply if lines == reply else f"```json\n{lines}\n```")
 
 
-def _prompt(context: PanelContext, cards: Sequence[TurnCard], turn: TurnCard) -> list[dict[str, Any]]:
+def _prompt(context: PanelContext, cards: Sequence[TurnCard], turn: TurnCard) -> list[PromptPart]:
     """The parts of its prompt; new is what the same agent was not asked in the same role before."""
     same = [card for card in cards if (card.entry.agent, card.entry.role) == (turn.entry.agent, turn.entry.role)]
     before = [card for card in same if card.number < turn.number]
@@ -285,11 +385,8 @@ def _parts(context: PanelContext, turn: TurnCard) -> dict[str, str]:
     return {name: whole(context, values[name]) for name in MATERIAL if name in values}
 
 
-def _failure(context: PanelContext, attempt: Attempt) -> dict[str, str]:
-    return {
-        "code": attempt.failure or attempt.outcome,
-        "detail": cut(context.worded(attempt.detail), LONG),
-    }
+def _failure(context: PanelContext, attempt: Attempt) -> FailureShown:
+    return FailureShown(attempt.failure or attempt.outcome, cut(context.worded(attempt.detail), LONG))
 
 
 def _sum(numbers: Sequence[int | None]) -> int | None:
@@ -297,15 +394,9 @@ def _sum(numbers: Sequence[int | None]) -> int | None:
     return sum(values) if values else None
 
 
-def _section(name: str, words: str, *, new: bool, first: bool) -> dict[str, Any]:
+def _section(name: str, words: str, *, new: bool, first: bool) -> PromptPart:
     opens = name == "task" if first else new and name != INSTRUCTIONS
-    return {
-        "name": name,
-        "words": cut(words, PART),
-        "size": size(len(words.encode())),
-        "new": new,
-        "open": opens and len(words) <= OPEN,
-    }
+    return PromptPart(name, cut(words, PART), size(len(words.encode())), new, opens and len(words) <= OPEN)
 
 
 def _is_new(name: str, words: str, earlier: Mapping[str, str]) -> bool:

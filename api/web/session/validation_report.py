@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -59,7 +59,45 @@ class _Report(BaseModel):
     services: tuple[_Service, ...] = ()
 
 
-def report(content: str) -> dict[str, Any] | None:
+class RunShown(NamedTuple):
+    """A command of a validation; the `nth` of `times` that it was run. `output` has the streams that are not empty."""
+
+    stage: str
+    command: str
+    passed: bool
+    exit_code: int | None
+    seconds: float
+    detail: str
+    output: Sequence[tuple[str, str]]
+    nth: int
+    times: int
+
+
+class ServiceShown(NamedTuple):
+    """A service of a validation; the `nth` of `times` with the same name and command."""
+
+    name: str
+    command: str
+    ready: bool
+    seconds: float
+    detail: str
+    output: str
+    nth: int
+    times: int
+
+
+class ReportShown(NamedTuple):
+    """A validation: its commands and services, each with the end of what it said."""
+
+    passed: bool
+    summary: str
+    runs: Sequence[RunShown]
+    services: Sequence[ServiceShown]
+    more: int
+    cut: bool
+
+
+def report(content: str) -> ReportShown | None:
     """The commands of a validation, each with the end of what it said; None where the text is no such report."""
     try:
         parsed = _Report.model_validate_json(content)
@@ -70,23 +108,23 @@ def report(content: str) -> dict[str, Any] | None:
     outputs = [words for run in runs for words in (run.stdout, run.stderr) if words]
     outputs += [service.output for service in services if service.output]
     share = OUTPUT // max(1, len(outputs))
-    return {
-        "passed": parsed.passed,
-        "summary": cut(parsed.summary, SENTENCE),
-        "runs": [_run(run, share) | nth for run, nth in zip(runs, _numbered(runs), strict=True)],
-        "services": [_service(each, share) | nth for each, nth in zip(services, _numbered(services), strict=True)],
-        "more": len(parsed.runs) - len(runs),
-        "cut": any(len(words) > share for words in outputs),
-    }
+    return ReportShown(
+        passed=parsed.passed,
+        summary=cut(parsed.summary, SENTENCE),
+        runs=[_run(run, share, *nth) for run, nth in zip(runs, _numbered(runs), strict=True)],
+        services=[_service(each, share, *nth) for each, nth in zip(services, _numbered(services), strict=True)],
+        more=len(parsed.runs) - len(runs),
+        cut=any(len(words) > share for words in outputs),
+    )
 
 
-def _numbered(ran: Sequence[_Run | _Service]) -> Iterator[dict[str, int]]:
+def _numbered(ran: Sequence[_Run | _Service]) -> Iterator[tuple[int, int]]:
     """Which run it is of how many, where the same was run several times."""
     keys = [(each.stage if isinstance(each, _Run) else each.name, each.command) for each in ran]
     counts, seen = Counter(keys), Counter[tuple[str, str]]()
     for key in keys:
         seen[key] += 1
-        yield {"nth": seen[key], "times": counts[key]}
+        yield seen[key], counts[key]
 
 
 def printed(content: str) -> str:
@@ -110,30 +148,33 @@ def _printed_service(service: _Service) -> str:
     return "\n".join(part for part in parts if part) + "\n"
 
 
-def _service(service: _Service, share: int) -> dict[str, Any]:
-    return {
-        "name": service.name,
-        "command": cut(service.command, SENTENCE),
-        "ready": service.ready,
-        "seconds": service.seconds,
-        "detail": cut(service.detail, SENTENCE),
-        "output": _end(service.output, share),
-    }
+def _service(service: _Service, share: int, nth: int, times: int) -> ServiceShown:
+    return ServiceShown(
+        name=service.name,
+        command=cut(service.command, SENTENCE),
+        ready=service.ready,
+        seconds=service.seconds,
+        detail=cut(service.detail, SENTENCE),
+        output=_end(service.output, share),
+        nth=nth,
+        times=times,
+    )
 
 
-def _run(run: _Run, share: int) -> dict[str, Any]:
+def _run(run: _Run, share: int, nth: int, times: int) -> RunShown:
     exited = run.ended == "exited"
-    return {
-        "stage": run.stage,
-        "command": cut(run.command, SENTENCE),
-        "passed": exited and run.exit_code == 0,
-        "exit_code": run.exit_code if exited else None,
-        "seconds": run.seconds,
-        "detail": cut(run.detail, SENTENCE),
-        "said": [
-            (name, _end(words, share)) for name, words in (("stdout", run.stdout), ("stderr", run.stderr)) if words
-        ],
-    }
+    streams = (("stdout", run.stdout), ("stderr", run.stderr))
+    return RunShown(
+        stage=run.stage,
+        command=cut(run.command, SENTENCE),
+        passed=exited and run.exit_code == 0,
+        exit_code=run.exit_code if exited else None,
+        seconds=run.seconds,
+        detail=cut(run.detail, SENTENCE),
+        output=[(name, _end(words, share)) for name, words in streams if words],
+        nth=nth,
+        times=times,
+    )
 
 
 def _end(words: str, limit: int) -> str:

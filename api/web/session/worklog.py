@@ -1,7 +1,8 @@
 """The worklog as a page: what was written in the middle, its contents and the facts beside it."""
 
 import re
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
@@ -30,13 +31,20 @@ class Chapter(NamedTuple):
     is_entry: bool
 
 
-def worklog(context: PanelContext) -> dict[str, Any]:
+class WorklogShown(NamedTuple):
+    html: str
+    facts: str
+    contents: Sequence[Chapter]
+    cut: bool
+
+
+def worklog(context: PanelContext) -> WorklogShown:
     language = context.language
     whole = log.render(context.record.worklog, context.session, newest=ENTRIES, language=language)
     text, shortened = newest_of(whole, language)
     facts, prose = parted(with_blocks(text), wording(language))
     html, contents = _with_places(_local_times(rendered(prose)))
-    return {"html": html, "facts": _local_times(rendered(facts)), "contents": contents, "cut": shortened}
+    return WorklogShown(html, _local_times(rendered(facts)), contents, shortened)
 
 
 def parted(worklog: str, say: Words) -> tuple[str, str]:
