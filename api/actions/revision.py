@@ -2,11 +2,16 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, Final
 
 from pydantic import Field, StrictInt, StrictStr
 from pydantic.alias_generators import to_camel
 
+from adapters.turns.people_commits import own_branch
+from adapters.workspace import WorkspaceError
+from adapters.workspace.references import checked_out_in
 from api.actions.answers import Receipt
 from api.actions.bodies import Body, Words
 from api.actions.call import ActionCall, Intent
@@ -16,7 +21,7 @@ from domain.session.comments import MOST_COMMENTS, AddComment
 from domain.session.record import kind_of
 from domain.session.revision_rules import not_revisable
 from domain.session.revisions import ReviseSession
-from domain.values.base import Invalid, Text
+from domain.values.base import Invalid, Refused, Text
 from domain.values.budget import Iterations, Minutes
 from domain.values.sentences import Sentence
 
@@ -47,7 +52,8 @@ class Revise(Body):
     summary="Request changes to a result",
     description="The same session goes on, on the same branch. One that still runs takes the request up with its next "
     "turn that writes. A finished delivery gets 2 more iterations and 15 more minutes; so does one whose work is "
-    "approved but that has none left for the request. 422 without words or open comments.",
+    "approved but that has none left for the request. 422 without words or open comments; 409 while somebody has the "
+    "branch of the result checked out, which could not move forward then.",
     example={"text": "Keep the old option as an alias."},
     status=202,
     form=FormOf(("text",), again=True),
@@ -58,6 +64,7 @@ async def revise_session(call: ActionCall[Revise]) -> Intent:
     body = call.body
     _check_amounts(kind_of(call.session), body)
     remarks = await asyncio.to_thread(_remarks, call)
+    await asyncio.to_thread(_check_branch, call)
     text, blobs = Text.of(body.text or "")
     command = ReviseSession(
         text=text,
@@ -90,6 +97,20 @@ def _remarks(call: ActionCall[Revise]) -> tuple[AddComment, ...]:
             except Invalid as invalid:
                 raise Invalid({f"/comments/{place}{at}": why for at, why in invalid.errors.items()}) from None
     return tuple(remarks)
+
+
+def _check_branch(call: ActionCall[Revise]) -> None:
+    """Refuses at once what would only fail at its end: a branch moves forward only while nobody has it checked out, and
+    a checkout is the person's. Raises Refused."""
+    session = call.system.sessions.get(call.session)
+    branch = own_branch(session) if session is not None and call.receipt() is None else None
+    if session is None or branch is None or session.base is None or session.base.repository is None:
+        return
+    place = None
+    with suppress(WorkspaceError):  # of another machine, or gone: what is in the way is said when it is published
+        place = checked_out_in(Path(session.base.repository), f"refs/heads/{branch}")
+    if place is not None:
+        raise Refused(Sentence("revision_of_checked_out_branch", branch=branch, path=place))
 
 
 _AMOUNTS: Final[Mapping[str, tuple[str, ...]]] = {

@@ -185,11 +185,31 @@ def test_what_fails_together_rests_and_a_request_gives_both_to_the_developer(
     assert (git(folder, "show", f"{branch}:a.txt"), git(folder, "show", f"{branch}:b.txt")) == ("no", "yes")
 
 
-def test_a_branch_that_is_checked_out_rests_for_a_person(client: TestClient, folder: Path) -> None:
+@pytest.mark.parametrize("worktree", [False, True])
+def test_a_request_is_refused_while_the_branch_is_checked_out(
+    client: TestClient, folder: Path, tmp_path: Path, *, worktree: bool
+) -> None:
     it = made(client, folder)
     branch = it["result"]["branch"]
-    git(folder, "checkout", "-q", branch)
+    place = tmp_path / "beside" if worktree else folder
+    git(folder, *(["worktree", "add", "-q", str(place)] if worktree else ["checkout", "-q"]), branch)
+    refused = client.post(f"/api/sessions/{it['id']}/revise", json={"text": "Go on."})
+    assert refused.status_code == 409
+    assert branch in refused.json()["detail"] and f"{place}:" in refused.json()["detail"]
+    assert session(client, it["id"])["version"] == it["version"], "nothing was asked, no budget was used"
+    git(place, "checkout", "-q", "--detach")
     revise(client, it, {"text": "Go on."})
+    assert ended(client, it["id"])["status"] == "success"
+    assert git(folder, "show", f"{branch}:b.txt") == "two"
+
+
+def test_a_branch_that_is_checked_out_meanwhile_rests_for_a_person(client: TestClient, folder: Path) -> None:
+    it = made(client, folder, SECOND | ASKS)
+    branch = it["result"]["branch"]
+    revise(client, it, {"text": "Go on."})
+    asked(client, it)
+    git(folder, "checkout", "-q", branch)
+    allow(client, it)
     after = ended(client, it["id"])
     assert after["status"] == "failed" and "checked out" in after["lastError"]
     git(folder, "checkout", "-q", it["result"]["base"]["branch"])
