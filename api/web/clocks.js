@@ -121,7 +121,7 @@ function grow(drawing) {
   const whole = Math.max(moment, end) - begin;
   const share = (end - begin) / whole;
   const time = drawing.closest(".part")?.querySelector("[data-gantt-time]");
-  if (time) say(time, clocked(Number(time.dataset.ganttTime), moment));
+  if (time) say(time, clocked(begin, moment));
   if (Math.abs(share - Number(drawing.dataset.share ?? 1)) < 1 / (2 * BAR_STEPS) * share) return;
   if (Date.now() < Number(drawing.dataset.rests ?? 0)) return;
   const parts = drawing.querySelectorAll("rect, a > text, svg");
@@ -148,12 +148,13 @@ function rule(drawing, begin, whole) {
   const texts = [...drawing.querySelectorAll(".tick")];
   const lines = [...drawing.querySelectorAll("line[x1]")];
   const room = (whole * LABEL) / Math.max(LABEL, drawing.clientWidth);
-  for (let place = 0; place * step < whole - room || place === 0; place += 1) {
+  const first = Math.max(0, Math.ceil((Number(drawing.dataset.own ?? 0) - begin) / step)); // what a fork shares was at other times
+  for (let place = first; place * step < whole - room || place === first; place += 1) {
     const x = `${(place * step / whole) * 100}%`;
-    const [text, line] = [texts[place] ?? drawn(drawing, "text"), lines[place] ?? drawn(drawing, "line")];
+    const [text, line] = [texts[place - first] ?? drawn(drawing, "text"), lines[place - first] ?? drawn(drawing, "line")];
     text.setAttribute("x", x);
     for (const name of ["x1", "x2"]) line.setAttribute(name, x);
-    if (texts[place]) continue;
+    if (texts[place - first]) continue;
     text.setAttribute("class", "tick");
     text.setAttribute("dx", "2");
     text.setAttribute("y", "13");

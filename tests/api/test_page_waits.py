@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from datetime import datetime
 from typing import Any
 
@@ -44,6 +45,22 @@ def test_a_wait_for_a_provider_says_why_until_when_and_whether_it_counts(client:
         assert f'<time datetime="{turn["waitingUntil"]}"' in html
         assert "At work" not in words and "at work" not in words
     assert '<span class="turn-state is-waiting">‖ waiting</span>' in panel(client, session_id, "turns")
+
+
+def test_what_a_fork_shares_is_drawn_beside_it_however_long_ago_it_was(client: TestClient) -> None:
+    source = two_iterations(client)
+    shared = moment(session(client, source)["createdAt"])
+    time.sleep(1.5)
+    html = panel(client, held_fork(client, source), "gantt")
+    [(begin, own)] = re.findall(r'data-begin="(\d+)" data-end="\d+" data-own="(\d+)"', html)
+    assert 0 <= int(own) - int(begin) < 500 and int(begin) > shared + 1_400
+    assert html.count('class="gantt-fork"') == 1 and "forked here" in words_of(html)
+    assert all(moment(wall) >= int(own) for wall in re.findall(r'data-wall="([^"]+)"', html))
+
+
+def moment(iso: str) -> float:
+    """Milliseconds."""
+    return datetime.fromisoformat(iso).timestamp() * 1000
 
 
 def test_a_session_that_waits_for_its_provider_says_so_in_its_head(client: TestClient) -> None:

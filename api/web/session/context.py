@@ -136,12 +136,15 @@ class PanelContext:
                 version = self.version
         return self.trail.clock(version) - self._before_forks(version)
 
-    def _before_forks(self, version: int) -> int:
-        """Returns the time between the last event that a fork shares and the fork itself: nobody worked, nobody
-        waited."""
+    def gaps(self, version: int) -> list[tuple[int, int]]:
+        """The moments at which it was forked, each with the time since the last event that the fork shares: nobody
+        worked, nobody waited."""
         at = self.trail.at
         forks = [mark.version for mark in self.trail.forks if 1 < mark.version <= version]
-        return sum(at[fork - 1] - at[fork - 2] for fork in forks)
+        return [(at[fork - 1], at[fork - 1] - at[fork - 2]) for fork in forks]
+
+    def _before_forks(self, version: int) -> int:
+        return sum(gap for _, gap in self.gaps(version))
 
     @property
     def begin(self) -> int:

@@ -132,15 +132,16 @@ class DrawnLane(NamedTuple):
 
 
 class GanttShown(NamedTuple):
-    """`begin`, `time_begin` (from which its own time counts) and `end` are milliseconds; `end` is 0 where nothing goes
-    on."""
+    """`begin`, `own` and `end` are milliseconds: `own` is when a fork began, 0 for other sessions; `end` is 0 where
+    nothing goes on. `forks` are percentages."""
 
     width: int
     height: int
     time: str
-    time_begin: int
     begin: int
+    own: int
     end: int
+    forks: Sequence[float]
     ticks: Sequence[DrawnTick]
     finest: str
     lanes: Sequence[DrawnLane]
@@ -150,18 +151,25 @@ class GanttShown(NamedTuple):
 
 
 def gantt(context: PanelContext) -> GanttShown | None:
-    """None before anybody has worked for as long as the clock can show."""
+    """None before anybody has worked for as long as the clock can show. What a fork shares ends where the fork begins,
+    however long ago it was; the clock is that of the fork."""
     trail = context.trail
     begin, end = trail.at[0], trail.at[context.version - 1]
     lanes = [lane for lane in _lanes(context, end) if lane.bars or lane.marks]
     end = _work_end(context, lanes, end)
     going = any(bar.open for lane in lanes for bar in lane.bars)
+    gaps = context.gaps(context.version)
+
+    def moved(at: int) -> int:
+        return at + sum(gap for fork, gap in gaps if at < fork)
+
+    begin, own = moved(begin), gaps[-1][0] if gaps else 0
     whole = max(end - begin, 1 if going else 0)
     if not lanes or whole <= 0:
         return None
 
     def x(at: int) -> float:
-        return round((min(max(at, begin), end) - begin) / whole * 100, 2)
+        return round((min(max(moved(at), begin), end) - begin) / whole * 100, 2)
 
     shown = lanes[:LANES]
     width = min(WIDE, max(NARROW, EACH * sum(len(lane.bars[-BARS:]) for lane in shown)))
@@ -169,13 +177,15 @@ def gantt(context: PanelContext) -> GanttShown | None:
     return GanttShown(
         width=width,
         height=HEAD + LANE * len(shown),
-        time=seconds_or_clock(whole - (context.begin - begin)),
-        time_begin=context.begin,
+        time=seconds_or_clock(whole),
         begin=begin,
+        own=own,
+        forks=[x(fork) for fork, _ in gaps],
         end=begin + whole if going else 0,
         ticks=[
             DrawnTick(tick.share, since(tick.offset, ruler), iso(begin + tick.offset), tick.late, tick.fine)
             for tick in ticks_of(whole, ruler, width)
+            if begin + tick.offset >= own
         ],
         finest=ruler.finest,
         lanes=[
