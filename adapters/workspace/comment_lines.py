@@ -10,7 +10,16 @@ from typing import Final, NamedTuple
 from adapters.workspace.git import WorkspaceError, in_theirs
 from adapters.workspace.history import statuses
 from adapters.workspace.lines import MOST_MIB, CommitNotHere, file_at, holder_of, split_lines
-from domain.provenance.line_places import NEAR, FileLines, LinePlace, LineRun, beside, longest_run, places_of
+from domain.provenance.line_places import (
+    NEAR,
+    FileLines,
+    LinePlace,
+    LineRun,
+    beside,
+    longest_run,
+    moved_whole,
+    places_of,
+)
 from domain.session.comments import Comment, CommentPlace, Whereabouts
 from domain.session.state import Session
 from domain.values.sentences import Sentence
@@ -256,6 +265,8 @@ class _States:
 
 def _places_in(file: FileLines, others: Sequence[FileLines] = ()) -> dict[int, LinePlace]:
     places = places_of(file, others)
+    if (path := moved_whole(file, others, places)) is not None:
+        return {line: LinePlace(path, line) for line in range(len(file.before))}
     return places | beside(file, places)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from domain.provenance.line_places import FileLines, LinePlace, LineRun, longest_run, places_of
+from domain.provenance.line_places import FileLines, LinePlace, LineRun, longest_run, moved_whole, places_of
 
 SHOP = [
     *("def total(prices):", "    amount = sum(prices)", "    return amount", "}", ""),
@@ -236,3 +236,26 @@ def test_words_that_stand_far_from_their_neighbours_are_not_taken_for_the_line(s
     tally = Tally()
     generated(seed, tally)
     assert tally.wrong == 0
+
+
+SMALL = ["x = 1", "y = 2", "z = x + y"]
+OTHER = ["import os", "os.abort()"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "others", "path"),
+    [
+        (SMALL, OTHER, {"b.py": ([], SMALL)}, "b.py"),
+        (SMALL, OTHER, {"b.py": ([], SMALL), "c.py": ([], SMALL)}, None),
+        (SMALL, OTHER, {"b.py": (["z = 0"], SMALL)}, None),
+        (SMALL, OTHER, {"b.py": ([], [*SMALL, "z = 4"])}, None),
+        (SMALL, [*SMALL[:2], "z = x - y"], {"b.py": ([], SMALL)}, None),
+        (["{", "}"], OTHER, {"b.py": ([], ["{", "}"])}, None),
+    ],
+    ids=["moved", "to two", "over another", "not all, and no more", "a copy", "it says nothing"],
+)
+def test_a_small_file_whose_name_was_used_again_is_found_whole(
+    before: list[str], after: list[str], others: dict[str, tuple[list[str], list[str]]], path: str | None
+) -> None:
+    main, files = FileLines("a.py", before, after), [FileLines(name, *lines) for name, lines in others.items()]
+    assert moved_whole(main, files, places_of(main, files)) == path

@@ -90,6 +90,19 @@ def test_a_line_is_followed_or_outdated(shop: Shop, change: dict[str, list[str] 
     assert shop.whereabouts(2, seen=shop.base) == where
 
 
+@pytest.mark.parametrize("back", [["import os", "os.abort()"], ["x = 1", "import os", "os.abort()"]])
+def test_a_small_file_is_followed_although_its_old_name_is_back(shop: Shop, back: list[str]) -> None:
+    few = ["x = 1", "y = 2", "z = x + y"]
+    seen = shop.commit(**{"few.py": few})
+    shop.commit(**{"sums.py": few, "few.py": back})
+    assert shop.whereabouts(3, seen=seen, path="few.py") == at(3, "sums.py")
+    assert shop.whereabouts(2, seen=seen, path="few.py", end_line=3) == Whereabouts(
+        now=CommentPlace(path="sums.py", line=2, end_line=3)
+    )
+    shop.commit(**{"sums.py": [*few, "w = z"]})
+    assert shop.whereabouts(3, seen=seen, path="few.py") == GONE, "not the same file any more, and too plain to be sure"
+
+
 def rebase(shop: Shop) -> None:
     shop.git("checkout", "-q", "main")
     shop.commit(**{"shop.py": ["# A shop.", *SHOP]})
