@@ -143,6 +143,8 @@ async def _git(folder: Path, *words: str, codes: tuple[int, ...] = (0,), index: 
     complaint = " ".join(done.stderr.split())[-500:] or done.detail or sentence("exit {code}", code=done.exit_code)
     if "not a git repository" in complaint:
         raise Failed(sentence("{folder} is not in a git repository.", folder=folder), code=exits.USAGE)
+    if "must be run in a work tree" in complaint:
+        raise Failed(sentence("{folder} is in a git repository without a checkout.", folder=folder), code=exits.USAGE)
     name = next(word for at, word in enumerate(words) if "-c" not in words[max(0, at - 1) : at + 1])
     raise Failed(f"git {name}: {complaint}")
 

@@ -104,6 +104,7 @@ def test_nothing_changed_is_nothing_to_review(hansard: Hansard, mine: Path) -> N
     ("words", "sentence"),
     [
         (("--diff", "--repo", "../here"), "/here is not in a git repository.\n"),
+        (("--diff", "--repo", "../mine/.git"), "/.git is in a git repository without a checkout.\n"),
         (("--base", "nope"), "/mine has no such revision.\n"),
         (("--base=--output=x",), "/mine has no such revision.\n"),
     ],
