@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import cache
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from domain.delivery import events as delivery
 from domain.delivery.chart import status as delivery_status
@@ -14,7 +14,7 @@ from domain.orchestration import events as orchestration
 from domain.orchestration.chart import status as orchestration_status
 from domain.session.children import ChildClosed
 from domain.session.record import Recorded, kind_of
-from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnCancelled, TurnFailed, is_agent_turn
+from domain.session.turns import AttemptEnd, TurnCancelled, is_agent_turn
 from domain.values.base import DomainEvent
 from domain.values.budget import Used, used
 
@@ -31,7 +31,9 @@ _STOPS: Final[dict[type[DomainEvent], StopReason]] = {
 
 
 _SESSION: Final = attrgetter("session_id")
-_SPENDING: Final = frozenset({TurnAnswered, TurnFailed, TurnAttemptFailed, TurnCancelled, ChildClosed})
+Spending = AttemptEnd | TurnCancelled | ChildClosed
+"""Events that may add to the cost of a session."""
+_SPENDING: Final = frozenset(get_args(Spending))
 
 
 def of_sessions(events: Sequence[Recorded]) -> list[Recorded]:
@@ -46,8 +48,8 @@ def spent_by(event: DomainEvent) -> Used | None:
     if type(event) not in _SPENDING:
         return None
     match event:
-        case TurnAnswered() | TurnFailed() | TurnAttemptFailed():
-            return used(event.usage, by_agent=is_agent_turn(event))
+        case ended if isinstance(ended, AttemptEnd):
+            return used(ended.usage, by_agent=is_agent_turn(ended))
         case TurnCancelled():
             return used(event.usage, by_agent=False)
         case ChildClosed(spent=spent):
@@ -56,7 +58,7 @@ def spent_by(event: DomainEvent) -> Used | None:
             return None
 
 
-def is_reported(event: TurnAnswered | TurnFailed | TurnAttemptFailed | TurnCancelled) -> bool:
+def is_reported(event: AttemptEnd | TurnCancelled) -> bool:
     """Returns whether the turn counts towards costs: an agent was asked, or usage was reported anyway."""
     was_asked = not isinstance(event, TurnCancelled) and is_agent_turn(event)
     return was_asked or event.usage.tokens is not None or event.usage.cost_micros is not None

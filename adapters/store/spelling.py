@@ -4,7 +4,7 @@ from contextlib import suppress
 
 from adapters.store.texts import TextSource, whole
 from domain.session.record import Recorded
-from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnFailed, TurnRequested
+from domain.session.turns import AttemptEnd, TurnRequested
 from domain.values.base import INLINE_BYTES, HansardError, Text
 
 
@@ -21,7 +21,7 @@ def _spelled_out(log: TextSource, recorded: Recorded) -> Recorded:
         case TurnRequested() as event if any(text.derived for text in event.context.values()):
             context = {place: _begun(log, text) for place, text in event.context.items()}
             return recorded._replace(event=event.model_copy(update={"context": context}))
-        case (TurnAnswered() | TurnFailed() | TurnAttemptFailed()) as event if event.prompt.derived:
+        case event if isinstance(event, AttemptEnd) and event.prompt.derived:
             return recorded._replace(event=event.model_copy(update={"prompt": _begun(log, event.prompt)}))
         case _:
             return recorded

@@ -33,7 +33,13 @@ from domain.session.forge_past import link_of
 from domain.session.past_commands import RecordedCommand
 from domain.session.state import Session
 from domain.session.team_decisions import DecisionPolicy
-from domain.session.turns import RecordPackage, RecordTurn, RetryTurn, TurnAnswered, TurnAttemptFailed, TurnFailed
+from domain.session.turns import (
+    AttemptEnd,
+    RecordPackage,
+    RecordTurn,
+    RetryTurn,
+    TurnAnswered,
+)
 from domain.session.validation import Cause, CleanRoom, Flake, ValidationStep, WorkCoverage
 from domain.session.workspace import EVERYTHING, PathScope, ReviewedDiff
 from domain.values.base import Command, DomainEvent, StartCommand, Text, Unknown
@@ -149,7 +155,7 @@ def command_of(recorded: RecordedCommand, session: Session | None) -> Command | 
             names = StartDelivery.model_fields.keys() - {"blobs", "issue"}
             linked = next((event for event in events if isinstance(event, IssueLinked)), None)
             return StartDelivery(issue=linked and link_of(linked), **{name: getattr(first, name) for name in names})
-        case TurnAnswered() | TurnFailed() | TurnAttemptFailed() as first if session is not None:
+        case first if isinstance(first, AttemptEnd) and session is not None:
             match session.turn(first.turn_id).work:
                 case "prepare":
                     return _baseline(first, events)
@@ -175,13 +181,13 @@ def command_of(recorded: RecordedCommand, session: Session | None) -> Command | 
     return None
 
 
-def _settled(event: TurnAnswered | TurnFailed | TurnAttemptFailed) -> dict[str, Any]:
+def _settled(event: AttemptEnd) -> dict[str, Any]:
     fields: dict[str, Any] = {"turn_id": event.turn_id, "attempt": event.attempt, "seconds": event.seconds}
     fields |= {"fence": event.fence, "fence_gaps": event.fence_gaps, "refused_hosts": event.refused_hosts}
     return fields | ({"slot": event.slot} if isinstance(event, TurnAnswered) else {"failure": event.failure})
 
 
-def _baseline(first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Sequence[DomainEvent]) -> RecordBaseline:
+def _baseline(first: AttemptEnd, events: Sequence[DomainEvent]) -> RecordBaseline:
     recorded = next((event for event in events if isinstance(event, BaselineRecorded)), None)
     if recorded is None:
         return RecordBaseline(**_settled(first))
@@ -189,9 +195,7 @@ def _baseline(first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Sequ
     return RecordBaseline(baseline=baseline, **{**_settled(first), "failure": None})
 
 
-def _validation(
-    first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Sequence[DomainEvent]
-) -> RecordValidation:
+def _validation(first: AttemptEnd, events: Sequence[DomainEvent]) -> RecordValidation:
     fields = _settled(first)
     if not isinstance(first, TurnAnswered):
         return RecordValidation(passed=False, **fields)
@@ -211,7 +215,7 @@ def _validation(
     raise Unknown(Sentence("validation_has_no_outcome", id=first.turn_id))
 
 
-def _package(first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Sequence[DomainEvent]) -> RecordPackage:
+def _package(first: AttemptEnd, events: Sequence[DomainEvent]) -> RecordPackage:
     fields = _settled(first)
     for event in events:
         match event:

@@ -24,12 +24,11 @@ from domain.session.past_commands import RecordedCommand
 from domain.session.state import Session
 from domain.session.turns import (
     AgentSessionsCleared,
+    AttemptEnd,
     RecordPackage,
     RecordTurn,
     RetryTurn,
     TurnAnswered,
-    TurnAttemptFailed,
-    TurnFailed,
 )
 from domain.session.validation import CleanRoom, Flake, WorkCoverage
 from domain.session.workspace import ResultPublished
@@ -92,7 +91,7 @@ def command_of(recorded: RecordedCommand, session: Session | None) -> Command | 
     """The command that led to these events, if it is one of the above."""
     events = recorded.events
     match events[0]:
-        case TurnAnswered() | TurnFailed() | TurnAttemptFailed() as first if session is not None:
+        case first if isinstance(first, AttemptEnd) and session is not None:
             match session.turn(first.turn_id).work:
                 case "prepare":
                     return _baseline(first, events)
@@ -119,13 +118,13 @@ def command_of(recorded: RecordedCommand, session: Session | None) -> Command | 
     return None
 
 
-def _settled(event: TurnAnswered | TurnFailed | TurnAttemptFailed) -> dict[str, Any]:
+def _settled(event: AttemptEnd) -> dict[str, Any]:
     fields: dict[str, Any] = {"turn_id": event.turn_id, "attempt": event.attempt, "seconds": event.seconds}
     fields |= {"fence": event.fence, "fence_gaps": event.fence_gaps, "refused_hosts": event.refused_hosts}
     return fields | ({"slot": event.slot} if isinstance(event, TurnAnswered) else {"failure": event.failure})
 
 
-def _baseline(first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Sequence[DomainEvent]) -> RecordBaseline:
+def _baseline(first: AttemptEnd, events: Sequence[DomainEvent]) -> RecordBaseline:
     recorded = next((event for event in events if isinstance(event, RunBaselineRecorded)), None)
     if recorded is None:
         return RecordBaseline(**_settled(first))
@@ -133,7 +132,7 @@ def _baseline(first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Sequ
     return RecordBaseline(baseline=baseline, **{**_settled(first), "failure": None})
 
 
-def _round(first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Sequence[DomainEvent]) -> RecordRound:
+def _round(first: AttemptEnd, events: Sequence[DomainEvent]) -> RecordRound:
     recorded = next((event for event in events if isinstance(event, RoundValidated)), None)
     names = (
         *("passed", "summary", "sentence", "reasons", "flaky", "weakened", "no_tests", "clean_room", "earlier"),
@@ -142,7 +141,7 @@ def _round(first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Sequenc
     return RecordRound(**_settled(first), **({name: getattr(recorded, name) for name in names} if recorded else {}))
 
 
-def _package(first: TurnAnswered | TurnFailed | TurnAttemptFailed, events: Sequence[DomainEvent]) -> RecordPackage:
+def _package(first: AttemptEnd, events: Sequence[DomainEvent]) -> RecordPackage:
     command = RecordPackage(turn_id=first.turn_id, attempt=first.attempt, seconds=first.seconds)
     if not isinstance(first, TurnAnswered):
         return command.model_copy(update={"failure": first.failure})

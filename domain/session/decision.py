@@ -16,6 +16,7 @@ from domain.session.state import EventMetadata, Moved, Session
 from domain.session.turns import (
     Access,
     AgentSessionsCleared,
+    AttemptEnd,
     RecordReply,
     RecordTurn,
     TurnAnswered,
@@ -202,7 +203,7 @@ def read(command: RecordReply, reader: Callable[[str], V]) -> V | Failure:
 
 def end_attempt(
     now: Now[S], command: RecordTurn, failure: Failure | None, *, barred: tuple[str, ...] = ()
-) -> TurnAnswered | TurnFailed | TurnAttemptFailed:
+) -> AttemptEnd:
     """The end of an attempt: answered, failed with another attempt to come, or failed for good.
 
     `barred` agents do not take over the turn.

@@ -11,7 +11,7 @@ from domain.session.landing import (
     WorkSentBack,
 )
 from domain.session.state import Session
-from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnFailed
+from domain.session.turns import AttemptEnd, TurnAnswered
 from domain.values.base import Command, DomainEvent
 
 
@@ -20,7 +20,7 @@ def landing_command(events: Sequence[DomainEvent], session: Session | None) -> C
     first = events[0]
     if isinstance(first, LandingRequested):
         return LandSession(onto=first.onto, steps=first.steps, actor=first.by)
-    if not isinstance(first, TurnAnswered | TurnFailed | TurnAttemptFailed) or session is None:
+    if not isinstance(first, AttemptEnd) or session is None:
         return None
     if session.turn(first.turn_id).work != "land":
         return None

@@ -19,10 +19,10 @@ from domain.session.redaction import RedactText, TextRedacted
 from domain.session.revisions import RevisionRequested, revise_command
 from domain.session.state import Session
 from domain.session.turns import (
+    AttemptEnd,
     ExpireTurn,
     RecordReply,
     RetryTurn,
-    TurnAnswered,
     TurnAttemptFailed,
     TurnCancelled,
     TurnFailed,
@@ -45,9 +45,7 @@ def shared_command(events: Sequence[DomainEvent], session: Session | None) -> Co
         case CommentChanged() as event:
             names = ChangeComment.model_fields.keys() - {"blobs", "actor"}
             return ChangeComment(actor=event.by, **{name: getattr(event, name) for name in names})
-        case (TurnAnswered() | TurnFailed() | TurnAttemptFailed()) as event if (
-            session and session.turn(event.turn_id).work == "ask"
-        ):
+        case event if isinstance(event, AttemptEnd) and (session and session.turn(event.turn_id).work == "ask"):
             return _reply(event, session).changed(touched_comments=touched_by(events))
         case TurnCancelled(reason="deadline" | "expired") as event:
             return ExpireTurn(turn_id=event.turn_id)
@@ -68,7 +66,7 @@ def shared_command(events: Sequence[DomainEvent], session: Session | None) -> Co
             return None
 
 
-def _reply(event: TurnAnswered | TurnFailed | TurnAttemptFailed, session: Session) -> RecordReply:
+def _reply(event: AttemptEnd, session: Session) -> RecordReply:
     fields: dict[str, Any] = {
         "turn_id": event.turn_id,
         "attempt": event.attempt,
@@ -103,5 +101,5 @@ def _reply(event: TurnAnswered | TurnFailed | TurnAttemptFailed, session: Sessio
 def reply_blobs(events: Sequence[DomainEvent], whole: Whole) -> Iterator[Blob]:
     """The long texts that came with an answer and that deciding needs in full."""
     for event in events:
-        if isinstance(event, TurnAnswered | TurnFailed | TurnAttemptFailed) and event.reply.digest is not None:
+        if isinstance(event, AttemptEnd) and event.reply.digest is not None:
             yield Blob(digest=event.reply.digest, content=whole(event.reply))

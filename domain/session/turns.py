@@ -155,12 +155,16 @@ class TurnCancelled(Settled):
     reason: str
 
 
+AttemptEnd = TurnAnswered | TurnFailed | TurnAttemptFailed
+"""An attempt ended, with an answer or without one that can be used."""
+
+
 def is_stand_in(event: Settled) -> bool:
     """Returns whether a person answered for the agent, as in a fork: no attempt was made to ask it."""
     return isinstance(event, TurnAnswered) and event.attempt == 0
 
 
-def is_agent_turn(event: TurnAnswered | TurnFailed | TurnAttemptFailed) -> bool:
+def is_agent_turn(event: AttemptEnd) -> bool:
     """Returns whether an agent was asked. Validation commands and deadlines have no prompt, and report no usage."""
     return bool(event.prompt.length)
 

@@ -13,6 +13,7 @@ from domain.session.activity import ActivityRecorded
 from domain.session.permissions import PermissionEvent
 from domain.session.record import Recorded
 from domain.session.turns import (
+    AttemptEnd,
     Settled,
     TurnAnswered,
     TurnAttemptFailed,
@@ -174,7 +175,7 @@ def _attempt(recorded: Recorded, event: Settled | TurnAttemptFailed) -> Attempt:
         seconds=event.seconds,
         usage=event.usage,
     )
-    if isinstance(event, TurnAnswered | TurnFailed | TurnAttemptFailed):
+    if isinstance(event, AttemptEnd):
         attempt.fence, attempt.fence_gaps = event.fence, event.fence_gaps
         attempt.refused_hosts = event.refused_hosts
     match event:

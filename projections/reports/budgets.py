@@ -7,6 +7,7 @@ them. `extensions` are recorded commands of people; `exhausted` says what is use
 """
 
 from collections.abc import Sequence
+from typing import get_args
 
 from pydantic import Field
 
@@ -15,10 +16,9 @@ from domain.discussion import events as discussion
 from domain.orchestration import events as orchestration
 from domain.session.children import ChildClosed
 from domain.session.record import Recorded
-from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnCancelled, TurnFailed
 from domain.values.budget import BudgetLimits, Used
 from projections.engine.ports import Database
-from projections.facts import spent_by
+from projections.facts import Spending, spent_by
 from projections.reports.ledger import Fact, Filters, Ledger, ReportRow, ReportTotals, Values, total_of
 from projections.views.base import View
 
@@ -29,7 +29,7 @@ LEDGER = Ledger("budgets", {**dict.fromkeys(_AMOUNTS, "BIGINT"), "unknown": "BIG
 
 def _read(_: Database, recorded: Recorded) -> Values | None:
     match recorded.event:
-        case TurnAnswered() | TurnFailed() | TurnAttemptFailed() | TurnCancelled() | ChildClosed() as event:
+        case event if isinstance(event, Spending):
             return _spent(event)
         case delivery.DeliveryEvent() as event:
             return _of_delivery(event)
@@ -45,7 +45,7 @@ def _read(_: Database, recorded: Recorded) -> Values | None:
             return None
 
 
-def _spent(event: TurnAnswered | TurnFailed | TurnAttemptFailed | TurnCancelled | ChildClosed) -> Values | None:
+def _spent(event: Spending) -> Values | None:
     """The same count as in the session itself."""
     spent = spent_by(event)
     if spent is None or (spent == _NOTHING and not isinstance(event, ChildClosed)):
@@ -96,11 +96,7 @@ def _of_orchestration(event: orchestration.OrchestrationEvent) -> Values | None:
 
 PROJECTION = LEDGER.projection(
     _read,
-    TurnAnswered,
-    TurnFailed,
-    TurnAttemptFailed,
-    TurnCancelled,
-    ChildClosed,
+    *get_args(Spending),
     delivery.DeliveryEvent,
     orchestration.OrchestrationEvent,
     discussion.RoundAdded,

@@ -6,10 +6,10 @@ paid once.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, get_args
 
 from domain.session.record import Recorded
-from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnCancelled, TurnFailed
+from domain.session.turns import AttemptEnd, TurnCancelled
 from projections.engine.ports import Database
 from projections.facts import is_reported
 from projections.reports.ledger import (
@@ -42,7 +42,7 @@ LEDGER = Ledger(
 
 def _read(_: Database, recorded: Recorded) -> Values | None:
     event = recorded.event
-    if not isinstance(event, TurnAnswered | TurnFailed | TurnAttemptFailed | TurnCancelled):
+    if not isinstance(event, AttemptEnd | TurnCancelled):
         return None
     usage = event.usage
     if not is_reported(event):
@@ -59,7 +59,7 @@ def _read(_: Database, recorded: Recorded) -> Values | None:
     }
 
 
-PROJECTION = LEDGER.projection(_read, TurnAnswered, TurnFailed, TurnAttemptFailed, TurnCancelled, version=3)
+PROJECTION = LEDGER.projection(_read, *get_args(AttemptEnd), TurnCancelled, version=3)
 
 
 class Group(NamedTuple):

@@ -6,11 +6,10 @@ the session has spent until then, or until now while it is open, with what its o
 """
 
 from collections import defaultdict
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field
 
-from domain.session.children import ChildClosed
 from domain.session.forge import (
     PullRequestClosed,
     PullRequestMerged,
@@ -21,9 +20,8 @@ from domain.session.forge import (
 from domain.session.pull_request import FORGE
 from domain.session.record import Recorded
 from domain.session.revisions import RevisionRequested
-from domain.session.turns import TurnAnswered, TurnAttemptFailed, TurnCancelled, TurnFailed
 from projections.engine.ports import Database
-from projections.facts import spent_by
+from projections.facts import Spending, spent_by
 from projections.reports.ledger import Fact, Filters, Ledger, ReportRow, ReportTotals, Values, spread, total_of
 
 MergeState = Literal["open", "merged", "closed"]
@@ -45,7 +43,7 @@ def _read(_: Database, recorded: Recorded) -> Values | None:
             return {"what": "reopened"}
         case RevisionRequested(by=by):
             return {"what": "attempt"} if by.startswith(FORGE) else None
-        case TurnAnswered() | TurnFailed() | TurnAttemptFailed() | TurnCancelled() | ChildClosed() as event:
+        case event if isinstance(event, Spending):
             spent = spent_by(event)
             return {"what": "spent", "cost_micros": spent.cost_micros} if spent and spent.cost_micros else None
     return None
@@ -54,7 +52,7 @@ def _read(_: Database, recorded: Recorded) -> Values | None:
 PROJECTION = LEDGER.projection(
     _read,
     *(PullRequestRequested, PullRequestOpened, PullRequestMerged, PullRequestClosed, PullRequestReopened),
-    *(RevisionRequested, TurnAnswered, TurnFailed, TurnAttemptFailed, TurnCancelled, ChildClosed),
+    *(RevisionRequested, *get_args(Spending)),
 )
 
 
