@@ -32,6 +32,11 @@ async def trace(session: Id, /, *, json: AlwaysJson = False, where: Where = HERE
             raise Failed(
                 sentence("Session {id} did not work in a git repository.", id=session_row["id"]), code=exits.REFUSED
             )
+        if result["branch"] is None:
+            raise Failed(
+                sentence("Session {id} has no branch whose lines could be traced.", id=session_row["id"]),
+                code=exits.REFUSED,
+            )
         put_json(await _record(api, session_row, result))
     return exits.OK
 

@@ -28,6 +28,8 @@ def test_a_file_that_git_takes_for_binary_is_applied_through_the_persons_filter(
     scenario.write_text(json.dumps({"replies": {"dev": [{"text": "Wrote it.", "files": FILES}]}}), encoding="utf-8")
     assert hansard("run", "--quick", "-t", "Shout", "--test", "true", "--scenario", str(scenario)).code == 0
     assert hansard("merge", "latest").code == 4
+    traced = hansard("trace", "latest")
+    assert traced.code == 4 and "has no branch" in traced.err
     applied = hansard("apply", "latest")
     assert applied.code == 0, applied.err
     assert (here / "a.txt").read_text() == FILES["a.txt"].upper()
