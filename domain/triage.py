@@ -1,4 +1,4 @@
-"""What a message asks for: a run or a direct answer (`triage`), to continue or reset (`intent`), or nearly that
+"""Decides what a message asks for: a run or a direct answer (`triage`), to continue or reset (`intent`), or nearly that
 (`nearly`)."""
 
 import re

@@ -1,4 +1,4 @@
-"""What a single event means to every view: one rule each, so that no two views disagree."""
+"""Says what a single event means to every view: one rule each, so that no two views disagree."""
 
 from collections.abc import Callable, Sequence
 from functools import cache

@@ -1,1 +1,1 @@
-"""What a validation really checked: the tests that ran, the checks that became weaker, the files that decide."""
+"""Says what a validation really checked: the tests that ran, the checks that became weaker, the files that decide."""

@@ -1,4 +1,4 @@
-"""How far the participants of a discussion agree, how little still changes, and what follows (K-26, K-30)."""
+"""Measures how far the participants of a discussion agree, how little still changes, and what follows (K-26, K-30)."""
 
 from collections.abc import Callable, Sequence
 from math import fsum

@@ -1,4 +1,4 @@
-"""Which words of a round's prose are negated, in English and in Korean (K-26, K-30).
+"""Finds which words of a round's prose are negated, in English and in Korean (K-26, K-30).
 
 English negates before the word, Korean after it, both within the clause. An English negator reaches over at most four
 words, not over a conjunction, and not over a word of the other side ("no flaws accepted"). Korean negators bind to the

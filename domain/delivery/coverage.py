@@ -1,4 +1,4 @@
-"""Which lines of a work no validation has run, by what its coverage report says: JSON of coverage.py, or lcov.
+"""Finds which lines of a work no validation has run, by what its coverage report says: JSON of coverage.py, or lcov.
 
 The report is written by the code that is validated, so nothing in it is believed to be well formed, and what is said of
 it is only an order in which a person looks.

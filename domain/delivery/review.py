@@ -1,4 +1,4 @@
-"""Who looks at the work of a delivery: its reviewer, then the review that a person decides (S4 §5, S2)."""
+"""Decides who looks at the work of a delivery: its reviewer, then the review that a person decides (S4 §5, S2)."""
 
 import json
 from collections.abc import Sequence

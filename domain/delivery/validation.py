@@ -1,4 +1,4 @@
-"""What validation commands of a delivery show: which ones are allowed, why one failed, and which failures are new.
+"""Says what validation commands of a delivery show: which ones are allowed, why one failed, and which failures are new.
 
 The baseline is the result of the validation on the untouched workspace, before any agent is asked (contract-2 §9).
 """

@@ -1,5 +1,5 @@
-"""Whether another round is worth it. Nothing here approves what is blocking, and nothing stops before the last fix has
-been looked at; budgets, limits and people stay above all of it."""
+"""Decides whether another round is worth it. Nothing here approves what is blocking, and nothing stops before the last
+fix has been looked at; budgets, limits and people stay above all of it."""
 
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple

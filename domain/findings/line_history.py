@@ -1,4 +1,5 @@
-"""Which line is which through all patches of a session: moved, replaced (the replacement inherits), gone, renamed.
+"""Follows which line is which through all patches of a session: moved, replaced (the replacement inherits), gone,
+renamed.
 
 A line of the base has no author; every other one has the change that wrote it first. What a patch does not mention only
 moves up or down. Which removed line an added one replaces is what `domain/provenance/line_places` says, else the order.

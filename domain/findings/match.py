@@ -1,4 +1,5 @@
-"""Whether a report is about a finding that is known: `same`, `maybe`, or `new`. One to one, the best pair first."""
+"""Decides whether a report is about a finding that is known: `same`, `maybe`, or `new`. One to one, the best pair
+first."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,5 @@
-"""What the ledger reads: looks of those who judge, changes of those who work, and what is disputed, in their order."""
+"""Gathers what the ledger reads: looks of those who judge, changes of those who work, and what is disputed, in their
+order."""
 
 from typing import Literal
 

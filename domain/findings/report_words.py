@@ -1,4 +1,4 @@
-"""What a report's words say: the place, names from the code, its kind, and whether there is evidence."""
+"""Reads what a report's words say: the place, names from the code, its kind, and whether there is evidence."""
 
 import re
 from collections.abc import Mapping

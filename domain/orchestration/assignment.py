@@ -1,4 +1,4 @@
-"""What the judge of a round is shown: whom it judges, for which phases, and what they reported (§1.9)."""
+"""Builds what the judge of a round is shown: whom it judges, for which phases, and what they reported (§1.9)."""
 
 from domain.orchestration.judgement import judged_phases
 from domain.orchestration.state import Orchestration, subtask_id

@@ -1,4 +1,4 @@
-"""Which files the agents of a plan will change, and so who may work at the same time (K-19)."""
+"""Finds which files the agents of a plan will change, and so who may work at the same time (K-19)."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""How a run ends or stops: paused, complete, out of rounds, stopped (S0 2-D)."""
+"""Decides how a run ends or stops: paused, complete, out of rounds, stopped (S0 2-D)."""
 
 from collections.abc import Sequence
 from typing import Literal

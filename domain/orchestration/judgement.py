@@ -1,4 +1,4 @@
-"""What the verdicts on a round mean for each subtask (§1.9; K-12, K-14, K-18)."""
+"""Decides what the verdicts on a round mean for each subtask (§1.9; K-12, K-14, K-18)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a run does with a person's change request: the agents whose work it concerns get another round."""
+"""Decides what a run does with a person's change request: the agents whose work it concerns get another round."""
 
 from domain.orchestration.events import RunRevisionBegun
 from domain.orchestration.state import Orchestration

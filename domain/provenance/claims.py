@@ -1,4 +1,4 @@
-"""Which turn wrote a line, if the record shows it; every other line stays unclaimed.
+"""Finds which turn wrote a line, if the record shows it; every other line stays unclaimed.
 
 A commit in the record belongs to its turn alone. Any other commit may be a turn's work that was amended, rebased,
 squashed or cherry-picked, or a person's own work: here a line belongs to a turn only if the turn added exactly this

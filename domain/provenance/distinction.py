@@ -1,4 +1,4 @@
-"""What a line shows about its author: its text without blanks, and how distinctive it is."""
+"""Measures what a line shows about its author: its text without blanks, and how distinctive it is."""
 
 import re
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""Where the lines of a file are now, by what they say: blanks do not matter, and only distinctive lines speak for
+"""Finds where the lines of a file are now, by what they say: blanks do not matter, and only distinctive lines speak for
 themselves, as in blame. Commits do not matter, so that rebases, squashes and merges do not either.
 
 A line is found where its words are, or else between the lines around it; in a short file, also above or below all

@@ -1,4 +1,4 @@
-"""What turns added, according to the record: the lines of their patches, and the commits that contain them."""
+"""Gathers what turns added, according to the record: the lines of their patches, and the commits that contain them."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence

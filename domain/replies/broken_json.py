@@ -1,4 +1,5 @@
-"""What malformed text next to an answer says (K-15, K-36): broken JSON, JSON5, a Python literal, an object cut off.
+"""Reads what malformed text next to an answer says (K-15, K-36): broken JSON, JSON5, a Python literal, an object cut
+off.
 
 A rejection with a trailing comma must not be skipped in favour of an approval that follows it. So the values of the
 answer's keys are read as far as they are certain without parsing the rest.

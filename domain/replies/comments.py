@@ -1,4 +1,4 @@
-"""What an agent says to a person's comments, beside its text (contract-3 §18)."""
+"""Reads what an agent says to a person's comments, beside its text (contract-3 §18)."""
 
 from collections import Counter
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""How JSON is extracted from prose (K-29, K-49): the last object of a reply, unless an earlier one contradicts it.
+"""Extracts JSON from prose (K-29, K-49): the last object of a reply, unless an earlier one contradicts it.
 
 Also the part of a reply for people: without thinking, without JSON (behaviour §1.10, §2.2).
 """

@@ -1,4 +1,5 @@
-"""What reviewers may say about an issue beside its words: the place, its kind, evidence, the finding that it repeats.
+"""Reads what reviewers may say about an issue beside its words: the place, its kind, evidence, the finding that it
+repeats.
 
 Nothing depends on it: what does not fit is left out, and a reply without it is as good.
 """

@@ -1,4 +1,4 @@
-"""What agents' answers have in common: closed types, limits, and the sentence that says what does not fit."""
+"""Defines what agents' answers have in common: closed types, limits, and the sentence that says what does not fit."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType

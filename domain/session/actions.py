@@ -1,4 +1,4 @@
-"""How an action is refused: the state of the session, what is not possible, and what is (contract §3)."""
+"""Says how an action is refused: the state of the session, what is not possible, and what is (contract §3)."""
 
 from domain.session.children import NO_DECISION, Decide
 from domain.session.state import Session

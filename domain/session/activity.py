@@ -1,4 +1,4 @@
-"""What is kept of an attempt's activity: the tools that it used, and what it printed."""
+"""Defines what is kept of an attempt's activity: the tools that it used, and what it printed."""
 
 from typing import ClassVar
 

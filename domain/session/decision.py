@@ -1,4 +1,4 @@
-"""How a command is decided: the rules of a kind yield events, and each is folded at once.
+"""Decides a command: the rules of a kind yield events, and each is folded at once.
 
 A kind's `decide` is a generator. Between two events it reads `now.state`, which is always current. Its chart gives the
 state that a transition leads to, in `Now.move`; no rule names a state itself.

@@ -1,4 +1,4 @@
-"""How a team decides: who may decide, and how many have to agree (contract-2 §15)."""
+"""Defines how a team decides: who may decide, and how many have to agree (contract-2 §15)."""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What a session's workspace started from, what has changed in it since, and where the result was published."""
+"""Records what a session's workspace started from, what has changed in it since, and where the result was published."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Which hosts a program may reach: everything, nothing, or a list; and the hosts that it was refused."""
+"""Says which hosts a program may reach: everything, nothing, or a list; and the hosts that it was refused."""
 
 import re
 from collections.abc import Iterable, Mapping

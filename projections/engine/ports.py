@@ -1,4 +1,5 @@
-"""What views need: a database, its tables, the log, what no view reads of it, and the interface of every projection."""
+"""Defines what views need: a database, its tables, the log, what no view reads of it, and the interface of every
+projection."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager

@@ -1,4 +1,4 @@
-"""How a session's budget was used over time (S4 §4.3, K-38): one point for every event of the session's own kind.
+"""Shows how a session's budget was used over time (S4 §4.3, K-38): one point for every event of the session's own kind.
 
 A delivery has iterations and minutes, the other kinds have rounds. Tokens and money are summed for all, including
 discussions for the session.

@@ -1,4 +1,4 @@
-"""Where a fork of a session can begin: after each decision, with the questions that are open then."""
+"""Finds where a fork of a session can begin: after each decision, with the questions that are open then."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,5 @@
-"""Why a session is in its state, as a chain of causes starting with commands; and what is missing for another state."""
+"""Explains why a session is in its state, as a chain of causes starting with commands; and what is missing for another
+state."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,5 +1,5 @@
-"""Which events a reader should not miss: those that a list shows first. No failure, block, refusal or denial is ever
-among the others."""
+"""Says which events a reader should not miss: those that a list shows first. No failure, block, refusal or denial is
+ever among the others."""
 
 from typing import Final
 

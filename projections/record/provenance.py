@@ -1,4 +1,4 @@
-"""Where a line comes from: the turn that wrote it, and the session's history around that turn."""
+"""Finds where a line comes from: the turn that wrote it, and the session's history around that turn."""
 
 import hashlib
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What a session has changed, as its view reports it."""
+"""Shows what a session has changed, as its view reports it."""
 
 import posixpath
 from collections.abc import Collection, Iterable

@@ -1,4 +1,4 @@
-"""What happened, event by event: a stretch of the record with its events, to be put into sentences."""
+"""Lists what happened, event by event: a stretch of the record with its events, to be put into sentences."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence

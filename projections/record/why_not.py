@@ -1,4 +1,4 @@
-"""Why a session is not in a requested state: the guards that fail, or the steps that lead there."""
+"""Explains why a session is not in a requested state: the guards that fail, or the steps that lead there."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,5 @@
-"""What reports are made of: their facts, one row each, the sessions that they belong to, and rows, totals and figures.
+"""Keeps what reports are made of: their facts, one row each, the sessions that they belong to, and rows, totals and
+figures.
 
 A report is computed from facts on request, so it can be computed as of any position: later facts then do not count.
 

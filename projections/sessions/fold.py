@@ -1,4 +1,4 @@
-"""What each event changes in the row of its session, and in the session's open turns. Channels have no row."""
+"""Says what each event changes in the row of its session, and in the session's open turns. Channels have no row."""
 
 import json
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What a row says of a result: what its checks leave open, and how its landing ended."""
+"""Words a result for the row of its session: what its checks leave open, and how its landing ended."""
 
 import json
 from typing import Any, Final

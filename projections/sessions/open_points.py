@@ -1,4 +1,5 @@
-"""What the checks of a result leave open, from the facts that its row keeps. Imports nothing, for the command line."""
+"""Lists what the checks of a result leave open, from the facts that its row keeps. Imports nothing, for the command
+line."""
 
 import json
 from collections.abc import Iterator

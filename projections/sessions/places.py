@@ -1,4 +1,5 @@
-"""Which sessions belong to a repository: those that were started in it, or on it. Imports nothing: `latest` is fast."""
+"""Says which sessions belong to a repository: those that were started in it, or on it. Imports nothing: `latest` is
+fast."""
 
 from typing import Final
 

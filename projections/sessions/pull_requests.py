@@ -1,4 +1,4 @@
-"""What a row says of a session's pull request, and that it waits for a person."""
+"""Words a session's pull request for its row, and says whether it waits for a person."""
 
 import json
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""What finished sessions of one kind took, in one repository: the middle of their times and costs."""
+"""Says what finished sessions of one kind took, in one repository: the middle of their times and costs."""
 
 from collections.abc import Sequence
 from statistics import median

@@ -1,4 +1,4 @@
-"""What a session says of itself, kind by kind (contract §2, Views)."""
+"""Defines what a session says of itself, kind by kind (contract §2, Views)."""
 
 from collections.abc import Sequence
 from typing import Any, Final, Literal

@@ -1,4 +1,4 @@
-"""What all worklogs are made of: a worklog that grows with each event, and the parts of every kind's.
+"""Builds what all worklogs are made of: a worklog that grows with each event, and the parts of every kind's.
 
 Each event adds to the sections, and to the log of entries. The parts are rows, entries, children, and the summary.
 """
