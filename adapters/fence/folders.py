@@ -21,6 +21,8 @@ _LOADED = (
     *("plugins", "candidates", "store", "runtimes", "node_modules"),
 )
 """Folders next to programs that these load code from, inside a tool's folder in a person's home."""
+_MOST_LINKS = 40
+"""As many links as the kernel follows."""
 _LONGEST = 256
 """How much of a script's first line the kernel reads."""
 
@@ -57,7 +59,18 @@ def _places(program: str, env: Mapping[str, str]) -> Iterator[Path]:
         yield from ((entry / name).resolve().parent for name in INTERPRETERS if (entry / name).is_symlink())
     location = shutil.which(program, path=env.get("PATH")) if program else None
     for place in (Path(location).absolute(), *_interpreter(Path(location))) if location else ():
-        yield from (place.parent, place.resolve().parent)  # often a link into a package elsewhere
+        yield from (link.parent for link in _links(place))  # often into a package elsewhere
+
+
+def _links(path: Path) -> Iterator[Path]:
+    """The path and, one after the other, what it is a link to; the last is the file itself."""
+    for _ in range(_MOST_LINKS):
+        yield path
+        if not path.is_symlink():
+            break
+        target = path.parent.resolve() / path.readlink()
+        path = target.parent.resolve() / target.name
+    yield path.resolve()
 
 
 def _is_usable(entry: Path) -> bool:

@@ -158,6 +158,23 @@ def test_only_the_files_that_a_program_in_a_home_loads_are_visible(
     assert set(shown) == {tmp_path / ".tool" / "bin", tmp_path / ".tool" / "lib"}
 
 
+def test_a_program_is_started_through_a_link_to_a_link(workspace: Path) -> None:
+    if not WORKS["bwrap"]:
+        pytest.skip("bubblewrap does not work here")
+    first, second, last = ((workspace.parent / name) for name in ("first", "second", "last"))
+    for folder in (first, second, last):
+        folder.mkdir()
+    (last / "tool").write_text("#!/bin/sh\necho started\n")
+    (last / "tool").chmod(0o755)
+    (second / "tool").symlink_to("../last/tool")
+    (first / "tool").symlink_to("../second/tool")
+    environment = clean_environment({"PATH": f"{first}:/usr/bin:/bin"}, home=workspace)
+    shown = programs(["tool"], environment, hides=lambda _: False)
+    fence = Bubblewrap(Grant(writable=(workspace,), readable=shown))
+    done = asyncio.run(run(["tool"], cwd=workspace, env=environment, wall_seconds=20, fence=fence))
+    assert (done.exit_code, done.stdout) == (0, "started\n")
+
+
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_every_path_through_the_system_call_filter_ends(machine: str) -> None:
     program = list(struct.iter_unpack("=HBBI", filter_program(machine)))
