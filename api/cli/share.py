@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from adapters.agents.team import load
 from adapters.proof import checkpoints
-from adapters.turns.result.secrets import secrets_of
+from adapters.turns.result.secrets import secrets_of, unset_secrets
 from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.interview import is_interactive
@@ -37,7 +37,9 @@ def share(session: str, /, *, at: int | None, out: Path | None, with_: str, yes:
         raise Failed(sentence("{option} needs a value.", option="--out"), code=exits.USAGE)
     wishes = _wishes(with_)
     settings = settings_of(database)
-    rules = SharingRules(secrets_of(load(Where(database=database).settings().team)), wishes, of_environment(os.environ))
+    place = Where(database=database).settings().team
+    team = load(place)
+    rules = SharingRules(secrets_of(team), wishes, of_environment(os.environ))
     try:
         with open_log(settings) as log:
             key = checkpoints.signing_key(settings.signing_key)
@@ -51,6 +53,10 @@ def share(session: str, /, *, at: int | None, out: Path | None, with_: str, yes:
     secret = sum(each.why == "secret" for each in record.left_out)
     if secret:
         say(sentence("Left out because they hold a secret: {number}.", number=secret))
+    if place is None:
+        say(sentence("No team file is read here, so no agent's key is known that a text could hold. Set HANSARD_TEAM."))
+    elif unset := unset_secrets(team):
+        say(sentence("Not set here, so a text that holds it is not left out: {names}.", names=_short(unset)))
     path = out or Path(f"{name}.html")
     if not yes and is_interactive() and not _confirmed():
         raise Failed(sentence("Nothing was written."), code=exits.REFUSED)

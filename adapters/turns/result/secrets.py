@@ -35,6 +35,24 @@ def secrets_of(team: Team) -> Secrets:
     return Secrets.of({name: value for name, value in values.items() if value not in public})
 
 
+def unset_secrets(team: Team) -> tuple[str, ...]:
+    """The variables of the team's secrets that have no value here, so that a text with the value is not recognized."""
+    return tuple(dict.fromkeys(name for member in team.agents for name in _unset(member)))
+
+
+def _unset(member: Member) -> Iterator[str]:
+    for name, reference in _references(member).items():
+        try:
+            resolve_secrets({name: reference})
+        except ValueError:
+            yield name
+    if isinstance(member.settings, ProgramSettings):
+        try:
+            login(member.settings)
+        except ValueError:
+            yield from (source or name for name, _, source in (key.partition("=") for key in member.settings.keys))
+
+
 def _values(member: Member) -> Iterator[tuple[str, str]]:
     for name, reference in _references(member).items():
         with suppress(ValueError):

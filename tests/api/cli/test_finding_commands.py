@@ -76,6 +76,25 @@ def test_a_session_is_shared_and_checked(hansard: Hansard, reviewed: str, tmp_pa
     assert hansard("share", reviewed, "-o", "-").out.startswith("<!doctype html>")
 
 
+def test_a_key_that_is_not_known_here_is_named(
+    hansard: Hansard, reviewed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = str(tmp_path / "session.html")
+    assert "No team file is read here" in hansard("share", reviewed, "-o", file).err
+    team = tmp_path / "team.toml"
+    team.write_text(
+        '[[agents]]\nname = "Ada"\nroles = ["planner", "architect", "designer", "dev", "reviewer"]\n'
+        'adapter = "command"\n[agents.settings]\nargv = ["true"]\nenv = { ADA_KEY = "env:ADA_KEY" }\n'
+    )
+    monkeypatch.setenv("HANSARD_TEAM", str(team))
+    assert (
+        "Not set here, so a text that holds it is not left out: ADA_KEY." in hansard("share", reviewed, "-o", file).err
+    )
+    monkeypatch.setenv("ADA_KEY", "Mended.")
+    result = hansard("share", reviewed, "-o", file)
+    assert "Not set here" not in result.err and "Left out because they hold a secret" in result.err
+
+
 def test_at_a_terminal_nothing_is_written_before_a_yes(
     hansard: Hansard, reviewed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
