@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from adapters.agents.team import load
 from adapters.proof import checkpoints
-from adapters.turns.result.secrets import secrets_of, unset_secrets
+from adapters.turns.result.team_secrets import secrets_of, unset_secrets
 from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.interview import is_interactive

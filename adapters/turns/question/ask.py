@@ -29,7 +29,7 @@ from adapters.turns.question.prompt import judged_place, prompt_of, recorded_pro
 from adapters.turns.question.revisions import comments_in, places_of_comments, touched_comments
 from adapters.turns.question.shown_changes import NO_CHANGES, changes_of
 from adapters.turns.result.changes import NOTHING, keep, text
-from adapters.turns.result.secrets import secrets_of
+from adapters.turns.result.team_secrets import secrets_of
 from adapters.turns.turn_usage import keep_usage
 from adapters.workspace import Workspaces
 from adapters.workspace.git import identity_of
