@@ -392,9 +392,27 @@ def apply_uncommitted(plan: CheckoutMove) -> None:
             data = os.fsencode("".join(f"{path}\0" for path in names))
             if data:
                 plan.git(*PRIVATE, *_WHOLE, "checkout-index", "--force", "-z", "--stdin", data=data, env=env)
+        _check_written(plan, frozenset(arriving))
         if shown := sorted(plan.skipped & {*arriving, *removed}):
             data = os.fsencode("".join(f"{path}\0" for path in shown))
             plan.git("-c", "index.sparse=false", "update-index", "--no-skip-worktree", "-z", "--stdin", data=data)
+
+
+def _check_written(plan: CheckoutMove, paths: Collection[str]) -> None:
+    """Raises WorkspaceError where a filter wrote nothing for a file that has content: git-crypt does for a short one
+    that is not encrypted."""
+    empty = [
+        change.path
+        for change in plan.changes
+        if change.path in paths
+        and change.after
+        and change.after.mode not in (_GITLINK, _SYMLINK)
+        and (plan.top / change.path).is_file()
+        and not (plan.top / change.path).stat().st_size
+        and int(plan.git("cat-file", "-s", change.after.id))
+    ]
+    if empty:
+        raise WorkspaceError(Sentence("filter_writes_nothing", paths=", ".join(empty)))
 
 
 def merge(plan: CheckoutMove, commit: str, *, title: str) -> None:

@@ -130,6 +130,27 @@ def test_apply_keeps_the_line_endings_of_other_systems(hansard: Hansard, here: P
     assert (here / "dos.txt").read_bytes() == wanted.encode()
 
 
+def test_apply_empties_no_file_whose_filter_does_not_know_the_content(
+    hansard: Hansard, here: Path, tmp_path: Path
+) -> None:
+    git(here, "config", "filter.vault.clean", "cat")
+    (here / ".gitattributes").write_text("*.key filter=vault\n")
+    (here / "a.key").write_text("locked\n")
+    (here / "none.key").write_text("")
+    git(here, "add", "-A")
+    git(here, "commit", "--quiet", "-m", "A key")
+    git(here, "config", "filter.vault.smudge", "sed -n s/^locked/locked/p")
+    replies = {"dev": [{"text": "Opened it.", "files": {"a.key": "open\n", "none.key": "", "new.txt": "new\n"}}]}
+    scenario = tmp_path / "scenario.json"
+    scenario.write_text(json.dumps({"replies": replies}), encoding="utf-8")
+    assert hansard("run", "-t", "Open the key", "--test", "true", "--scenario", str(scenario)).code == 0
+    before = git(here, "status", "--porcelain", "--ignored")
+    result = hansard("apply", "latest")
+    assert result.code == 4 and "writes nothing" in result.err and result.err.rstrip().endswith("a.key"), result.err
+    assert (here / "a.key").read_text() == "locked\n" and not (here / "new.txt").exists()
+    assert git(here, "status", "--porcelain", "--ignored") == before
+
+
 def test_apply_brings_nothing_but_the_sessions_changes(hansard: Hansard, here: Path, delivered: str) -> None:
     """Also on a branch without the session's base commit."""
     git(here, "checkout", "--quiet", "--orphan", "elsewhere")
