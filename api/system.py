@@ -48,7 +48,6 @@ from projections.engine.snapshots import Snapshots
 from projections.follow import Follower, Listener
 from projections.record.describe import NAMELESS
 from projections.record.finding_events import FindingEvents
-from projections.record.mirror import Mirror
 from projections.record.records import Records
 from projections.record.sessions import Sessions
 from projections.sessions.pull_requests import open_sessions
@@ -67,6 +66,7 @@ if TYPE_CHECKING:
     from domain.session.record import Recorded
     from domain.session.state import Session
     from projections.engine.ports import Database
+    from projections.record.mirror import Mirror
     from projections.reports import ReportAnswer
     from projections.views.session import TurnView
 
@@ -448,9 +448,11 @@ class System(Core):
             return None
         return exporting(self.store.history, signals)
 
-    def _worklog_files(self, folder: "Path | None") -> Mirror | None:
+    def _worklog_files(self, folder: "Path | None") -> "Mirror | None":
         if folder is None:
             return None
+        from projections.record.mirror import Mirror
+
         return Mirror(folder.expanduser(), self.views, self.sessions, self.records)
 
     def _close(self) -> None:

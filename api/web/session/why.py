@@ -6,7 +6,6 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from adapters.proof.chain import check_chain
 from api.http.requests import number, only
 from api.node.session_answers import allowed
 from api.system import System
@@ -66,6 +65,8 @@ async def show_why(request: Request) -> Response:
     checks = request.query_params.get("check") == "1"
 
     def build(inside: System, now: Session, _: int) -> str:
+        from adapters.proof.chain import check_chain
+
         then = as_of(inside, now, at)
         it = {"id": then.id, "title": view(then).title or then.id, "badge": badge_of(then), "version": then.version}
         checked = check_chain(inside.store, now.id) if checks else None
