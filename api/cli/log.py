@@ -64,6 +64,14 @@ def find_stream(store: Log, name: str) -> str:
 
 def _is_of(store: Log, stream: str, here: Path) -> bool:
     """Returns whether a session was started in or on the repository with this top folder."""
+    started_in, workspace = origin_of(store, stream)
+    if started_in is not None:
+        return started_in == here
+    return workspace is not None and workspace.is_relative_to(here)
+
+
+def origin_of(store: Log, stream: str) -> tuple[Path | None, Path | None]:
+    """Returns the top folder of the repository where a session was started, and the folder that it was started on."""
     first = store.history(stream, upto=1)
     match first[0].event if first else None:
         case OrchestrationStarted(opening=request) | DiscussionStarted(topic=request):
@@ -71,7 +79,5 @@ def _is_of(store: Log, stream: str, here: Path) -> bool:
         case DeliveryStarted() as request:
             started_in, workspace = request.started_in, request.workspace
         case _:
-            return False
-    if started_in is not None:
-        return Path(started_in) == here
-    return workspace is not None and Path(workspace).is_relative_to(here)
+            return None, None
+    return None if started_in is None else Path(started_in), None if workspace is None else Path(workspace)

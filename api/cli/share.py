@@ -9,12 +9,14 @@ from typing import Final, Literal
 
 from adapters.agents.team import load
 from adapters.proof import checkpoints
+from adapters.store.port import Log
 from adapters.turns.result.team_secrets import secrets_of, unset_secrets
+from api.actions.projects import team_of
 from api.cli import exits
 from api.cli.exits import Failed
 from api.cli.interview import is_interactive
 from api.cli.labels import sentence
-from api.cli.log import find_stream, open_log, settings_of
+from api.cli.log import find_stream, open_log, origin_of, settings_of
 from api.cli.options import Where
 from api.cli.terminal import put, say, visible
 from api.share.check import checked
@@ -37,13 +39,13 @@ def share(session: str, /, *, at: int | None, out: Path | None, with_: str, yes:
         raise Failed(sentence("{option} needs a value.", option="--out"), code=exits.USAGE)
     wishes = _wishes(with_)
     settings = settings_of(database)
-    place = Where(database=database).settings().team
-    team = load(place)
-    rules = SharingRules(secrets_of(team), wishes, of_environment(os.environ))
     try:
         with open_log(settings) as log:
             key = checkpoints.signing_key(settings.signing_key)
             name = find_stream(log, session)
+            place = _team_file(log, name, database)
+            team = load(place)
+            rules = SharingRules(secrets_of(team), wishes, of_environment(os.environ))
             record = collected(log, name, at, key, rules)
     except checkpoints.NotProved as error:
         problem = sentence("Nothing was shared. {error}", error=exits.words_of(error))
@@ -67,6 +69,13 @@ def share(session: str, /, *, at: int | None, out: Path | None, with_: str, yes:
     _write(path, html)
     put(str(path))
     return exits.OK
+
+
+def _team_file(log: Log, session: str, database: str | None) -> Path | None:
+    """Returns the team file: that of the settings or of the current repository, else of the session's own."""
+    settings = Where(database=database).settings()
+    origins = () if settings.team else filter(None, origin_of(log, session))
+    return settings.team or next((team for folder in origins if (team := team_of(folder, settings))), None)
 
 
 def _wishes(words: str) -> tuple[Literal["prompts", "transcripts"], ...]:

@@ -1,8 +1,10 @@
 """Checks a shared file: its record by hashes, proofs and signature, and the page by rendering it again."""
 
+import base64
 import hashlib
 from typing import NamedTuple
 
+from cryptography.exceptions import InvalidSignature
 from pydantic import ValidationError
 
 from adapters.proof.checkpoints import NotProved, SignedHead, opened, public_key
@@ -46,6 +48,7 @@ def checked(content: bytes, key: str | None = None) -> FileCheck:
     head = _signed(record, key, problems)
     if head is not None:
         problems += _events(record, head)
+        problems += _left_as_signed(record)
     problems += _texts(record)
     if record.json_text() != json_text:
         problems.append(Sentence("shared_record_rewritten"))
@@ -60,6 +63,16 @@ def _signed(record: SharedRecord, key: str | None, problems: list[Sentence]) -> 
     except NotProved as error:
         problems.append(Sentence("shared_not_signed", detail=error))
         return None
+
+
+def _left_as_signed(record: SharedRecord) -> list[Sentence]:
+    """What the hashes of the log do not show: what is left of a cut event, and which texts are there."""
+    try:
+        signature = base64.b64decode(record.signature, validate=True)
+        public_key(record.public_key).verify(signature, record.signed_bytes())
+    except (InvalidSignature, ValueError):
+        return [Sentence("shared_record_not_as_signed")]
+    return []
 
 
 def _events(record: SharedRecord, head: SignedHead) -> list[Sentence]:

@@ -1,5 +1,6 @@
 """Reads a session from the log for a shared file: what may be shown, within its size, with proof."""
 
+import base64
 from collections.abc import Collection, Sequence
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
@@ -66,7 +67,7 @@ def collected(
     texts, more = _texts(log, rows, rules, room=MOST_BYTES - sum(len(e.state) + _PER_EVENT for e in events))
     tree = _Ranges(leaves)
     proofs = [RunProof(version=v, index=places[v], path=tree.path(places[v])) for v in _ends(events)]
-    return SharedRecord(
+    record = SharedRecord(
         session=session_id,
         language=rules.language,
         events=tuple(events),
@@ -76,6 +77,12 @@ def collected(
         checkpoint=sign(checkpoint, key),
         public_key=public_text(key),
     )
+    return signed(record, key)
+
+
+def signed(record: SharedRecord, key: Ed25519PrivateKey) -> SharedRecord:
+    """The record with the signature of all that is in it."""
+    return record.model_copy(update={"signature": base64.b64encode(key.sign(record.signed_bytes())).decode()})
 
 
 def _ends(events: Sequence[SharedEvent]) -> list[int]:

@@ -15,7 +15,8 @@ from adapters.store.seal import FORM, loaded, put, quotes, sealed
 from domain.values.base import Value
 from domain.values.words import Language
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+_SIGNED: Final = b"hansard shared record\n"
 Withheld = Literal["secret", "prompt", "transcript", "long"]
 ON_REQUEST: Final = {"prompt": "prompts", "template": "prompts", "context": "prompts", "transcript": "transcripts"}
 """Fields whose texts are in the file only if they are asked for."""
@@ -60,6 +61,12 @@ class SharedRecord(Value):
     proofs: tuple[RunProof, ...]
     checkpoint: str
     public_key: str = Field(description="base64, as `hansard checkpoint --public-key` prints it")
+    signature: str = ""
+    """By the same key, of everything else here: the hash of a cut event says nothing about what is left of it."""
+
+    def signed_bytes(self) -> bytes:
+        """What `signature` is made of."""
+        return _SIGNED + self.model_copy(update={"signature": ""}).json_text().encode()
 
     def json_text(self) -> str:
         """The one way in which a file has it: JSON without `<`, so that it can stand in a page."""

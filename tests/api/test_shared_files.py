@@ -12,9 +12,10 @@ from starlette.testclient import TestClient
 from adapters.references import NO_SECRETS, Secrets
 from adapters.store.location import reading
 from api.share.check import checked
-from api.share.collection import SharingRules, collected
+from api.share.collection import SharingRules, collected, signed
 from api.share.page import END, START, rendered_file
-from api.share.shared_record import SharedRecord
+from api.share.shared_record import LeftOut, SharedRecord
+from domain.session.redaction import REDACTED
 from tests.api.scenes import SCENES, two_iterations
 from tests.api.server import inside, session, system
 from tests.benchmarks.test_views import LONG, long_session
@@ -126,6 +127,27 @@ def test_a_record_that_was_written_again_is_noticed(client: TestClient) -> None:
     assert problems(rendered_file(short)), "the last event has no proof"
     other = Ed25519PrivateKey.from_private_bytes(bytes(32))
     assert problems(rendered_file(record.model_copy(update={"public_key": other_key(other)})))
+
+
+def test_what_is_left_of_a_cut_event_cannot_be_written_anew(client: TestClient) -> None:
+    """Whoever has the file can say that any event is cut, and compute the proof of its hash."""
+    session_id = two_iterations(client, "A long finding. " * 3_000)
+    record = record_of(client, session_id, wishes=("prompts", "transcripts"))
+    assert record.texts and not problems(rendered_file(record))
+    forged = record.events[-1].model_copy(update={"cut": True, "state": record.events[-1].state.replace("e", "a")})
+    updates: list[dict[str, object]] = [
+        {"events": (*record.events[:-1], forged)},
+        {"texts": dict(list(record.texts.items())[1:])},
+        {"texts": dict.fromkeys(record.texts, REDACTED)},
+        {"left_out": (*record.left_out, LeftOut(version=1, digest="0" * 64, why="long"))},
+        {"signature": ""},
+    ]
+    for update in updates:
+        said = problems(rendered_file(record.model_copy(update=update)))
+        assert any("not as its key signed" in each for each in said)
+    theirs = Ed25519PrivateKey.from_private_bytes(bytes(32))
+    with_theirs = signed(record.model_copy(update={"events": (*record.events[:-1], forged)}), theirs)
+    assert problems(rendered_file(with_theirs)), "the checkpoint is of the other key"
 
 
 def other_key(key: Ed25519PrivateKey) -> str:

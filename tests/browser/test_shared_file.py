@@ -7,7 +7,8 @@ from playwright.sync_api import Browser, expect
 
 from adapters.references import NO_SECRETS
 from api.share.collection import SharingRules, collected
-from api.share.page import rendered_file
+from api.share.page import END, START, rendered_file
+from api.share.shared_record import SharedRecord
 from tests.api.scenes import two_iterations
 from tests.api.server import Server
 from tests.api.test_shared_files import KEY
@@ -86,4 +87,21 @@ def test_it_can_be_read_without_a_script(browser: Browser, shared: Path) -> None
     expect(page.locator("#check")).to_be_hidden()
     expect(page.locator("tr[data-version='6']")).to_be_visible()
     expect(page.locator("#changes ~ details").first).to_contain_text("login.py")
+    page.context.close()
+
+
+def test_what_is_left_of_a_cut_event_is_signed(browser: Browser, shared: Path, tmp_path: Path) -> None:
+    """Its hash cannot be computed, so whoever has the file could write other words there."""
+    html = shared.read_text("utf-8")
+    start = html.index(START) + len(START)
+    record = SharedRecord.model_validate_json(html[start : html.index(END, start)])
+    last = record.events[-1]
+    forged = last.model_copy(update={"cut": True, "state": last.state.replace("success", "failure")})
+    changed = tmp_path / "forged.html"
+    changed.write_text(rendered_file(record.model_copy(update={"events": (*record.events[:-1], forged)})), "utf-8")
+    page = browser.new_context().new_page()
+    page.goto(changed.as_uri())
+    page.locator("#check").click()
+    expect(page.locator("#told")).to_have_class("bad", timeout=PATIENCE_MS)
+    expect(page.locator("#told")).to_contain_text("signature")
     page.context.close()

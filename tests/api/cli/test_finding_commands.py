@@ -95,6 +95,21 @@ def test_a_key_that_is_not_known_here_is_named(
     assert "Not set here" not in result.err and "Left out because they hold a secret" in result.err
 
 
+def test_the_keys_of_the_sessions_own_team_are_left_out_from_everywhere(
+    hansard: Hansard, reviewed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here" / "team.toml").write_text(
+        '[[agents]]\nname = "Ada"\nroles = ["planner", "architect", "designer", "dev", "reviewer"]\n'
+        'adapter = "command"\n[agents.settings]\nargv = ["true"]\nenv = { ADA_KEY = "env:ADA_KEY" }\n'
+    )
+    (tmp_path / "here" / "hansard.toml").write_text('[delivery]\nteam = "team.toml"\n')
+    assert hansard("trust", "--yes").code == 0
+    monkeypatch.setenv("ADA_KEY", "Mended.")
+    monkeypatch.chdir(tmp_path)
+    result = hansard("share", reviewed, "-o", str(tmp_path / "session.html"))
+    assert "Left out because they hold a secret" in result.err, result.err
+
+
 def test_at_a_terminal_nothing_is_written_before_a_yes(
     hansard: Hansard, reviewed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
