@@ -413,7 +413,9 @@ class LookView(TypedDict):
 
 class MapHunkView(TypedDict):
     path: str
+    place: int
     lines: list[MapLine]
+    notes: NotRequired[list[PathNoteView]]
     because: list[AttentionView]
 
 
@@ -445,6 +447,12 @@ class Metrics(TypedDict):
     overallScore: float
     recommendation: str
     profile: str
+
+
+class PathNoteView(TypedDict):
+    what: str
+    old: NotRequired[str | None]
+    new: NotRequired[str | None]
 
 
 class PermissionRequestView(TypedDict):
@@ -689,6 +697,7 @@ class Session(TypedDict):
     owner: str | None
     repository: str | None
     forkedAt: int | None
+    held: bool
     workspace: str | None
     fence: str | None
     fenceGaps: list[str]
@@ -937,6 +946,7 @@ class Warned(TypedDict):
 
 
 class Weakening(TypedDict):
+    what: str
     path: str | None
     before: int | None
 

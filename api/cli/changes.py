@@ -16,10 +16,10 @@ from api.cli.client import connected, path_of, resolve
 from api.cli.labels import recorded, sentence
 from api.cli.options import HERE, AsJson, Id, Where
 from api.cli.terminal import paint, put, put_document, put_json, say, visible, visible_name
-from domain.values.words import of_environment, words
+from domain.values.words import Words, of_environment, words
 
 if TYPE_CHECKING:
-    from api.cli.answers import ChangesView, ResultFile, ReviewMapView
+    from api.cli.answers import ChangesView, PathNoteView, ResultFile, ReviewMapView
 
 _COLOURS: Final = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -61,7 +61,9 @@ def _put_map(answer: "ReviewMapView", *, json: bool) -> int:
     for item in answer["items"]:
         numbers = [line["number"] or line["old"] for line in item["lines"] if line["sign"] != " "]
         why = ", ".join(f"{named.of('map_fact', each['fact'])} ({each['version']})" for each in item["because"])
-        put(paint(f"{visible_name(item['path'])}:{numbers[0] if numbers else 1}", "bold"))
+        notes = ", ".join(_note(named, each) for each in item.get("notes", ()))
+        place = "" if notes else f":{numbers[0] if numbers else 1}"
+        put(paint(f"{visible_name(item['path'])}{place}", "bold") + (f"  {notes}" if notes else ""))
         put(f"  {why or sentence('nothing of the record asks for a look')}")
         for line in item["lines"]:
             put(paint(visible(f"  {line['sign']}{line['text']}"), _COLOURS.get(line["sign"])))
@@ -70,6 +72,12 @@ def _put_map(answer: "ReviewMapView", *, json: bool) -> int:
     if not answer["items"]:
         say(sentence("Nothing was changed."))
     return exits.OK
+
+
+def _note(named: Words, note: "PathNoteView") -> str:
+    """A change of a whole path, in the words of the page."""
+    old, new = visible_name(note.get("old") or ""), note.get("new")
+    return " ".join(filter(None, (named.of("path_note", note["what"]), old, new and f"→ {new}")))
 
 
 def _put_files(files: "Sequence[ResultFile]", *, names_files: bool) -> None:

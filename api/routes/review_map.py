@@ -11,7 +11,7 @@ from api.http.requests import system
 from api.node.commits import folders_of
 from api.routes.results import patch_of_result, result_in
 from api.routes.views import answer, endpoint, session_of
-from domain.provenance.patches import hunks
+from domain.provenance.path_changes import parts
 from projections.record.review_map import RecordedWork, map_view
 from projections.views.review_map import ReviewMapView
 
@@ -27,4 +27,4 @@ def show_map(request: Request) -> Response:
     whereabouts = whereabouts_of(folders_of(inside.settings, session), session, comments) if comments else {}
     work = RecordedWork(session, inside.store.history(session.id, upto=session.version), result, whereabouts)
     patch = patch_of_result(request, session, result)
-    return answer(map_view(work, hunks(patch.split("\n")), partial(whole, inside.store)))
+    return answer(map_view(work, parts(patch.split("\n")), partial(whole, inside.store)))

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, Literal, NamedTuple, get_args
 
 from domain.provenance.patches import PatchHunk
+from domain.provenance.path_changes import PathNote
 
 AttentionFact = Literal[
     "changed_after_last_look",
@@ -35,11 +36,13 @@ class ShownFact(NamedTuple):
 
 
 class MapHunk(NamedTuple):
-    """A hunk of the result with the facts about it; `place` counts the hunks in file order, from 0."""
+    """A hunk of the result with the facts about it; `place` counts the hunks in file order, from 0. `notes` say what
+    became of a path where there are no lines."""
 
     hunk: PatchHunk
     place: int
     because: tuple[ShownFact, ...]
+    notes: tuple[PathNote, ...] = ()
 
     @property
     def rank(self) -> int:

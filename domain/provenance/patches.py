@@ -36,8 +36,13 @@ def hunks(patch: Iterable[str]) -> Iterator[PatchHunk]:
             before = _path(line[4:])
         elif line.startswith("+++ "):
             path = _path(line[4:]) or before
-        elif head := _HEAD.match(line):
-            yield PatchHunk(path, tuple(_body(head, lines)))
+        elif head := head_of(line):
+            yield PatchHunk(path, tuple(body_of(head, lines)))
+
+
+def head_of(line: str) -> re.Match[str] | None:
+    """The numbers in the line with which a hunk begins; None for any other line."""
+    return _HEAD.match(line)
 
 
 def names_of(line: str) -> tuple[str, str] | None:
@@ -70,7 +75,7 @@ def line_counts(patch: str) -> dict[str, tuple[int, int] | None]:
     return counts
 
 
-def _body(head: re.Match[str], lines: Iterator[str]) -> Iterator[HunkLine]:
+def body_of(head: re.Match[str], lines: Iterator[str]) -> Iterator[HunkLine]:
     """As many lines as the header says: their content may look like headers."""
     parents = [int(part.partition(",")[2] or 1) for part in head[2].split()]
     number, left = int(head[3]), int(head[4] or 1)
@@ -114,10 +119,14 @@ def _body_of_two(old: int, old_left: int, number: int, left: int, lines: Iterato
 
 def _path(words: str) -> str:
     """The name without its prefix; empty for no file."""
-    name = words.removesuffix("\t")
-    if name.startswith('"') and name.endswith('"'):
-        name = _unquoted(name[1:-1])
+    name = name_in(words)
     return "" if name == _NOWHERE else name.partition("/")[2]
+
+
+def name_in(words: str) -> str:
+    """A name that git may have quoted, as it is."""
+    name = words.removesuffix("\t")
+    return _unquoted(name[1:-1]) if name.startswith('"') and name.endswith('"') else name
 
 
 def _unquoted(name: str) -> str:

@@ -1,5 +1,6 @@
 """The reviewer's map: the hunks of a result, ordered by what the record knows about each."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -10,17 +11,19 @@ from domain.delivery.events import TestsPassed, ValidationFailed
 from domain.findings.attention import FACTS, AttentionFact, MapHunk, ShownFact, by_attention
 from domain.findings.ledger import FindingLedger, ledger_of
 from domain.findings.line_history import NamedLines
-from domain.findings.moments import LookTaken, WorkChange
+from domain.findings.moments import LookTaken, Moment, WorkChange
 from domain.orchestration.events import RoundValidated
-from domain.provenance.patches import PatchHunk
+from domain.provenance.patches import PatchHunk, names_of
+from domain.provenance.path_changes import PatchPart, PathEffect, pure_renames
+from domain.provenance.path_changes import whole as whole_path
 from domain.session.comments import CommentMade, CommentPlace, Whereabouts
 from domain.session.past_commands import Whole
 from domain.session.record import Recorded
 from domain.session.state import Session
 from domain.session.validation import LineRange
 from projections.record.moments import moments_of
-from projections.views.review_map import AttentionView, MapHunkView, MapLine, ReviewMapView
-from projections.views.session import ResultView
+from projections.views.review_map import AttentionView, MapHunkView, MapLine, PathNoteView, ReviewMapView
+from projections.views.session import ResultFile, ResultView
 
 _UNSETTLED = ("open", "declined", "unchanged")
 
@@ -42,6 +45,7 @@ class _MapFacts:
         moments = list(moments_of(work.history, whole))
         self._ledger: FindingLedger = ledger_of(moments)
         self._agents = {each.version: each.by for each in moments if isinstance(each, WorkChange)}
+        self._changes = _changes(moments)
         self._last_look = max((each.version for each in moments if isinstance(each, LookTaken)), default=0)
         self._weakened = _weakened(work.history)
         self._coverage = _coverage(work)
@@ -51,9 +55,15 @@ class _MapFacts:
             self._outside |= {file.path for file in work.result.files if not file.named}
         self._comments = list(_places(work))
 
-    def about(self, hunk: PatchHunk) -> tuple[ShownFact, ...]:
+    def about(self, part: PatchPart) -> tuple[ShownFact, ...]:
         """In the order in which facts are always told."""
-        facts = {fact: version for fact, version in self._all(hunk) if version}
+        all_facts = list(self._all(part.hunk) if part.hunk.lines else self._whole(part.hunk.path))
+        if not part.hunk.lines and part.change.renamed_from:
+            all_facts += self._whole(part.change.renamed_from)
+        facts: dict[AttentionFact, int] = {}
+        for fact, version in all_facts:
+            facts[fact] = max(version, facts.get(fact, 0))
+        facts = {fact: version for fact, version in facts.items() if version}
         return tuple(ShownFact(fact, facts[fact]) for fact in FACTS if fact in facts)
 
     def _all(self, hunk: PatchHunk) -> Iterator[tuple[AttentionFact, int]]:
@@ -70,6 +80,18 @@ class _MapFacts:
         fixes = [version for run in runs for version in (run.author, run.changed) if version in self._ledger.fixes]
         yield "written_by_fix", max(fixes, default=0)
         yield "several_agents", self._several(runs)
+
+    def _whole(self, path: str) -> Iterator[tuple[AttentionFact, int]]:
+        """The facts that concern a path and not its lines."""
+        versions = self._changes.get(path, ())
+        newest = max(versions, default=0)
+        if self._last_look and newest > self._last_look:
+            yield "changed_after_last_look", newest
+        yield "weakened", self._weakened.get(path, newest if path in self._deciding else 0)
+        yield "comment", max((version for version, place in self._comments if place.path == path), default=0)
+        yield "outside", newest if path in self._outside else 0
+        yield "written_by_fix", max((version for version in versions if version in self._ledger.fixes), default=0)
+        yield "several_agents", newest if len({self._agents[version] for version in versions}) > 1 else 0
 
     def _not_run(self, path: str, numbers: Sequence[int]) -> int:
         """The event of the validation, if it has not run one of these lines; what was changed later is not known."""
@@ -92,6 +114,17 @@ class _MapFacts:
             and (place.line is None or (place.line <= last and (place.end_line or place.line) >= first))
         ]
         return max(versions, default=0)
+
+
+def _changes(moments: Iterable[Moment]) -> dict[str, list[int]]:
+    """The changes that touched each path, in their order."""
+    changes: dict[str, list[int]] = defaultdict(list)
+    for moment in moments:
+        lines = moment.patch.split("\n") if isinstance(moment, WorkChange) else ()
+        names = [names_of(line) for line in lines if line.startswith("diff --git ")]
+        for path in {path for pair in names for path in pair or ()}:
+            changes[path].append(moment.version)
+    return changes
 
 
 class _Coverage(NamedTuple):
@@ -134,18 +167,54 @@ def _places(work: RecordedWork) -> Iterator[tuple[int, CommentPlace]]:
         yield made.get(comment.comment_id, 0), place
 
 
-def mapped(work: RecordedWork, hunks: Iterable[PatchHunk], whole: Whole) -> list[MapHunk]:
-    """Every hunk, what needs a look most first."""
+def complete(parts: Iterable[PatchPart], result: ResultView) -> list[PatchPart]:
+    """The parts of a patch with every changed path of the result: a renamed file that is the same is one part, and a
+    path that the patch does not have (it may be cut) is one without lines."""
+    every = list(parts)
+    changes: dict[str, PathEffect] = {}
+    for part in every:
+        path = part.hunk.path
+        changes[path] = changes[path].then(part.change) if path in changes else part.change
+    pure = pure_renames(changes, renames_of(result))
+    gone = {change.renamed_from for change in pure.values()}
+    remaining = [part for part in every if part.hunk.path not in gone and part.hunk.path not in pure]
+    remaining += [whole_path(path, change) for path, change in pure.items()]
+    for file in result.files:
+        if file.path not in changes:
+            remaining.append(whole_path(file.path, change_of(file)))
+    return sorted(remaining, key=lambda part: part.hunk.path)
+
+
+def renames_of(result: ResultView) -> list[tuple[str, str]]:
+    """The old and the new path of each renamed file."""
+    return [(file.renamed_from, file.path) for file in result.files if file.renamed_from]
+
+
+def change_of(file: ResultFile) -> PathEffect:
+    """The effect on a path as the list of files has it."""
+    return PathEffect(
+        created=file.status == "added",
+        deleted=file.status == "deleted",
+        binary=file.added is None,
+        renamed_from=file.renamed_from or "",
+    )
+
+
+def mapped(work: RecordedWork, parts: Iterable[PatchPart], whole: Whole) -> list[MapHunk]:
+    """Every hunk and every path without one, what needs a look most first."""
     facts = _MapFacts(work, whole)
-    return by_attention(MapHunk(hunk, place, facts.about(hunk)) for place, hunk in enumerate(hunks))
+    return by_attention(
+        MapHunk(part.hunk, place, facts.about(part), part.notes)
+        for place, part in enumerate(complete(parts, work.result))
+    )
 
 
-def map_view(work: RecordedWork, hunks: Iterable[PatchHunk], whole: Whole) -> ReviewMapView:
+def map_view(work: RecordedWork, parts: Iterable[PatchPart], whole: Whole) -> ReviewMapView:
     return ReviewMapView(
         version=work.session.version,
         head=work.result.head,
         unread=work.session.coverage.problem if work.session.coverage else None,
-        items=tuple(map(_hunk_view, mapped(work, hunks, whole))),
+        items=tuple(map(_hunk_view, mapped(work, parts, whole))),
     )
 
 
@@ -157,5 +226,6 @@ def _hunk_view(entry: MapHunk) -> MapHunkView:
             MapLine(sign=line.sign, text=line.text, number=line.number or None, old=line.old or None)
             for line in entry.hunk.lines
         ),
+        notes=tuple(PathNoteView(what=each.what, old=each.old or None, new=each.new or None) for each in entry.notes),
         because=tuple(AttentionView(fact=each.fact, version=each.version) for each in entry.because),
     )

@@ -79,6 +79,7 @@ def test_the_page_has_both_orders(client: TestClient) -> None:
 def test_five_thousand_lines_take_less_than_200_ms(client: TestClient) -> None:
     from api.routes.results import result_in
     from domain.provenance.patches import HunkLine, PatchHunk
+    from domain.provenance.path_changes import PatchPart, PathEffect
 
     session_id = fixed(client)
     inside_system = system(client)
@@ -91,7 +92,8 @@ def test_five_thousand_lines_take_less_than_200_ms(client: TestClient) -> None:
         PatchHunk(f"{chance.choice('ab')}.py", tuple(HunkLine("+", "x", at * 20 + each) for each in range(1, 11)))
         for at in range(500)
     ]
+    parts = [PatchPart(hunk, PathEffect()) for hunk in hunks]
     work = RecordedWork(state, inside_system.store.history(session_id), result, {})
     began = time.perf_counter()
-    assert len(mapped(work, hunks, lambda text: text.head)) == len(hunks)
+    assert len(mapped(work, parts, lambda text: text.head)) == len(hunks)
     assert time.perf_counter() - began < 0.2

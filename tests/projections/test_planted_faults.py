@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from domain.delivery import events
-from domain.provenance.patches import hunks
+from domain.provenance.path_changes import parts as parts_of
 from domain.session.comments import Comments
 from domain.session.validation import LineRange, NotRun, WorkCoverage
 from projections.record import review_map
@@ -37,9 +37,9 @@ def places(seed: int, patch: pytest.MonkeyPatch) -> Iterator[Place]:
     moments = loop.moments
     text = "\n".join(patch_lines({}, loop.files))
     parts = [
-        hunk._replace(lines=hunk.lines[at : at + 8])
-        for hunk in hunks(text.split("\n"))
-        for at in range(0, len(hunk.lines), 8)
+        part._replace(hunk=part.hunk._replace(lines=part.hunk.lines[at : at + 8]))
+        for part in parts_of(text.split("\n"))
+        for at in range(0, len(part.hunk.lines), 8)
     ]
     faulty = {fault.text for fault in loop.faults if not fault.fixed}
     coverage = _coverage(chance, loop, faulty) if chance.random() < MEASURED else None

@@ -18,6 +18,8 @@ from domain.delivery.events import ValidationFailed
 from domain.delivery.state import Delivery
 from domain.kinds import allowed_actions
 from domain.orchestration.state import Orchestration
+from domain.provenance.path_changes import pure_renames
+from projections.record.review_map import change_of, renames_of
 from projections.views.session import ResultView
 
 
@@ -67,8 +69,8 @@ def changes(context: PanelContext) -> ChangesShown:
     shown = [(turn, files) for turn, files in made if context.turn in ("", turn.id)]
     origins = Origins(context)
     by_turn = {turn.number: origins.of(turn) for turn, _ in shown}
-    files = _with_people(context, _net(shown)) if not context.turn else _net(shown)
     result = context.result
+    files = _net(shown) if context.turn else _whole(context, shown)
     marks = _marks(result, origins.failing()) if result else {}
     rows = rows_of(files, by_turn, alone=context.file)
     for row in rows:
@@ -85,7 +87,7 @@ def changes(context: PanelContext) -> ChangesShown:
         focus=context.turn,
         file=context.file,
         turns=[_turn(turn, parts) for turn, parts in made],
-        count=len(files),
+        count=len(files) - _counted_twice(files, result),
         added=sum(row["added"] for row in rows),
         removed=sum(row["removed"] for row in rows),
         folders=[(folder, list(group)) for folder, group in groupby(rows, _folder)],
@@ -199,8 +201,37 @@ class Origins:
 
 
 def _net(shown: Sequence[tuple[TurnCard, Sequence[FilePatch]]]) -> list[Changed]:
-    files = [Changed(file.path, file.lines, file.composed) for file in net((turn.number, made) for turn, made in shown)]
+    made = net((turn.number, patches) for turn, patches in shown)
+    files = [Changed(file.path, file.lines, file.composed, file.change) for file in made]
     return sorted(files, key=lambda file: posixpath.split(file.path))
+
+
+def whole_changes(context: PanelContext) -> list[Changed]:
+    """Every changed file of the result."""
+    done = [turn for turn in turns_of(context) if turn.attempt and turn.attempt.patch]
+    return _whole(context, [(turn, files_of(patch_of(context, turn.attempt))) for turn in done if turn.attempt])
+
+
+def _whole(context: PanelContext, shown: Sequence[tuple[TurnCard, Sequence[FilePatch]]]) -> list[Changed]:
+    """The same, from the patches of all turns; a renamed file that has not changed is one."""
+    files, result = _with_people(context, _net(shown)), context.result
+    if result is None:
+        return files
+    changes = {file.path: file.change for file in files}
+    pure = pure_renames(changes, renames_of(result))
+    gone = {change.renamed_from for change in pure.values()}
+    rows = [
+        Changed(file.path, (), change=pure[file.path]) if file.path in pure else file
+        for file in files
+        if file.path not in gone
+    ]
+    rows += [Changed(file.path, (), change=change_of(file)) for file in result.files if file.path not in changes]
+    return sorted(rows, key=lambda file: posixpath.split(file.path))
+
+
+def _counted_twice(files: Sequence[Changed], result: ResultView | None) -> int:
+    """Old names of renamed files that are shown by themselves, because the file has other changes too."""
+    return len({file.path for file in files} & {old for old, _ in renames_of(result)}) if result else 0
 
 
 def _with_people(context: PanelContext, files: list[Changed]) -> list[Changed]:
@@ -210,8 +241,8 @@ def _with_people(context: PanelContext, files: list[Changed]) -> list[Changed]:
         return files
     by_path = {file.path: file for file in files}
     real = files_of(whole(context, session.contents["packaging"])) if "packaging" in session.contents else []
-    as_it_is = [Changed(patch.path, patch.lines) for patch in real]
-    rows = [by_path[each.path] if _says(by_path.get(each.path)) == _says(each) else each for each in as_it_is]
+    as_it_is = [Changed(patch.path, patch.lines, change=patch.change) for patch in real]
+    rows = [by_path.get(each.path, each) if _says(by_path.get(each.path)) == _says(each) else each for each in as_it_is]
     return sorted(rows, key=lambda file: posixpath.split(file.path)) if real else files
 
 

@@ -13,6 +13,7 @@ from markupsafe import Markup, escape
 from api.web.plain_text import cut, shown
 from api.web.session.context import SENTENCE
 from api.web.session.patches import FilePatch, PatchLine, counts
+from domain.provenance.path_changes import UNKNOWN_EFFECT, PathEffect
 
 FILES, LINES, ALL = 200, 1_000, 4_000
 """Files in the list; lines of a file and of all files that are shown."""
@@ -28,18 +29,19 @@ class Changed(NamedTuple):
     path: str
     lines: Sequence[PatchLine]
     composed: bool = True
+    change: PathEffect = UNKNOWN_EFFECT
 
 
 def diffed(patches: Sequence[FilePatch]) -> list[Row]:
     """The files of one patch."""
-    return rows_of([Changed(patch.path, patch.lines) for patch in patches], {})
+    return rows_of([Changed(patch.path, patch.lines, change=patch.change) for patch in patches], {})
 
 
 def rows_of(files: Sequence[Changed], origins: Mapping[int, object], *, alone: str = "") -> list[Row]:
     """Every file with its counts; its lines as far as there is room. `known` says of turns where their lines come
     from, `alone` names the one file that is looked at."""
     left, rows = ALL, []
-    for place, (path, lines, composed) in enumerate(files[:FILES], start=1):
+    for place, (path, lines, composed, change) in enumerate(files[:FILES], start=1):
         wanted = alone in ("", path)
         room = (ALONE if alone else min(LINES, left)) if wanted else 0
         left -= min(len(lines), room)
@@ -53,6 +55,7 @@ def rows_of(files: Sequence[Changed], origins: Mapping[int, object], *, alone: s
                 "removed": removed,
                 "composed": composed,
                 "marks": (),
+                "notes": change.notes(lines=bool(lines)),
                 "folded": added + removed > LINES // 2 and not alone,
                 "cut": len(lines) > room,
                 "blocks": _blocks(lines[:room], path, origins),

@@ -8,9 +8,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from functools import reduce
 from typing import Final, Literal
 
 from domain.provenance.patches import names_of
+from domain.provenance.path_changes import UNKNOWN_EFFECT, PathEffect
 
 _PLACE: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
 
@@ -45,7 +47,7 @@ class FilePatch:
 
     path: str
     before: str
-    created: bool = False
+    change: PathEffect = UNKNOWN_EFFECT
     hunks: list[ShownHunk] = field(default_factory=list)
 
     @property
@@ -59,7 +61,7 @@ class FilePatch:
 
 
 def files_of(patch: str) -> list[FilePatch]:
-    """Each file of a patch; what git says of modes and hashes is left out."""
+    """Each file of a patch, with what git says of it above its hunks."""
     files: list[FilePatch] = []
     old = new = 0
     for words in patch.split("\n"):
@@ -71,7 +73,7 @@ def files_of(patch: str) -> list[FilePatch]:
             old, new = int(place[1]), int(place[3])
             files[-1].hunks.append(ShownHunk(new - 1 if place[4] != "0" else new, place[5]))
         elif not files[-1].hunks:
-            files[-1].created |= words.startswith("new file mode")
+            files[-1].change = files[-1].change.with_head(words)
         elif words[:1] in "+- ":
             kind: Kind = "added" if words[:1] == "+" else "removed" if words[:1] == "-" else "same"
             there, here = kind != "added", kind != "removed"
@@ -102,6 +104,7 @@ class NetFile:
     path: str
     lines: list[PatchLine]
     composed: bool = True
+    change: PathEffect = UNKNOWN_EFFECT
 
 
 @dataclass(slots=True)
@@ -132,23 +135,24 @@ def net(turns: Iterable[tuple[int, Sequence[FilePatch]]]) -> list[NetFile]:
     for number, patches in turns:
         for patch in patches:
             file = files.pop(patch.before, None) or files.pop(patch.path, None)
-            file = file or _File([] if patch.created else [UnseenLines(1, _ENDLESS)])
+            file = file or _File([] if patch.change.created else [UnseenLines(1, _ENDLESS)])
             files[patch.path] = file
             file.parts.append((number, patch))
             _apply(file, patch, number)
     made = (_made(path, file) for path, file in files.items())
-    return [file for file in made if file.lines]
+    return [file for file in made if file.lines or not file.change.changes_nothing]
 
 
 def _made(path: str, file: _File) -> NetFile:
+    change = reduce(PathEffect.then, (patch.change for _, patch in file.parts))
     if file.fits:
-        return NetFile(path, _shown(_settled(file.sheet)))
+        return NetFile(path, _shown(_settled(file.sheet)), change=change)
     lines = []
     for number, patch in file.parts:
         lines += [PatchLine("place", None, None, "", by=number), *patch.lines]
         for line in patch.lines:
             line.by = number
-    return NetFile(path, lines, composed=False)
+    return NetFile(path, lines, composed=False, change=change)
 
 
 def _apply(file: _File, patch: FilePatch, number: int) -> None:

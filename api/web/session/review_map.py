@@ -1,14 +1,17 @@
 """What to look at first: every hunk of the changes by what the record knows about it, with the reasons."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
 from api.web.plain_text import cut
+from api.web.session.changes import whole_changes
 from api.web.session.context import SENTENCE, PanelContext, whole
-from api.web.session.patches import NetFile, files_of, net
-from api.web.session.turns import patch_of, turns_of
+from api.web.session.diffing import Changed
 from domain.provenance.patches import HunkLine, PatchHunk
+from domain.provenance.path_changes import PatchPart
+from domain.provenance.path_changes import whole as whole_path
 from projections.record.review_map import RecordedWork, mapped
 from projections.record.session import view
 from projections.views.session import ResultView
@@ -24,7 +27,7 @@ def review_map(context: PanelContext) -> dict[str, Any]:
         return {"hunks": []}
     history = context.store.history(context.session.id, upto=context.version)
     work = RecordedWork(context.session, history, result, context.whereabouts)
-    entries = mapped(work, _hunks(context), partial(whole, context, most=10_000_000))
+    entries = mapped(work, _every_part(context), partial(whole, context, most=10_000_000))
     coverage = context.session.coverage
     return {
         "unread": context.worded(coverage.problem) if coverage and coverage.problem else "",
@@ -36,21 +39,24 @@ def review_map(context: PanelContext) -> dict[str, Any]:
                 "lines": entry.hunk.lines[:LINES] if place < HUNKS else (),
                 "more": max(0, len(entry.hunk.lines) - LINES) if place < HUNKS else len(entry.hunk.lines),
                 "because": entry.because,
+                "notes": entry.notes,
             }
             for place, entry in enumerate(entries)
         ],
     }
 
 
-def _hunks(context: PanelContext) -> Iterator[PatchHunk]:
-    """The net changes of all turns, in file order."""
-    done = [turn for turn in turns_of(context) if turn.attempt and turn.attempt.patch]
-    made = net((turn.number, files_of(patch_of(context, turn.attempt))) for turn in done if turn.attempt)
-    for file in sorted(made, key=lambda each: each.path):
-        yield from _parts(file)
+def _every_part(context: PanelContext) -> Iterator[PatchPart]:
+    """The changes of the result, in file order."""
+    for file in sorted(whole_changes(context), key=lambda each: each.path):
+        change = file.change
+        if not file.lines or change.changes_mode or change.renamed_from:
+            yield whole_path(file.path, replace(change, binary=change.binary and not file.lines))
+        for hunk in _hunks(file):
+            yield PatchPart(hunk, change)
 
 
-def _parts(file: NetFile) -> Iterator[PatchHunk]:
+def _hunks(file: Changed) -> Iterator[PatchHunk]:
     lines: list[HunkLine] = []
     for line in file.lines:
         if line.kind == "place":

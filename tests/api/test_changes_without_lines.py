@@ -1,0 +1,118 @@
+"""Every changed path of a result is on the page and in the map, also where no line of it has changed."""
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.api.seen import page
+from tests.api.server import Json, delivery, ended, inside, session, start
+from tests.api.test_secrets_in_changes import TEAM, git
+
+PROGRAM = r"""
+import pathlib, sys
+if sys.argv[1] != "dev":
+    sys.exit(print("All good."))
+pathlib.Path("shop.py").write_text("TOTAL = 1\n")
+pathlib.Path("logo.bin").write_bytes(b"\0\xfe two")
+pathlib.Path("new.bin").write_bytes(b"\0\xfd")
+pathlib.Path("gone.bin").unlink()
+pathlib.Path("empty.txt").write_text("")
+pathlib.Path("tool.sh").chmod(0o755)
+pathlib.Path("both.sh").chmod(0o755)
+pathlib.Path("both.sh").write_text("echo two\n")
+pathlib.Path("old.txt").rename("moved.txt")
+pathlib.Path("draft.txt").rename("final.txt")
+with open("final.txt", "a") as file:
+    file.write("one more\n")
+pathlib.Path("link").symlink_to("shop.py")
+print("Done.")
+"""
+FILES = {
+    "shop.py": b"TOTAL = 0\n",
+    "logo.bin": b"\0\xff one",
+    "gone.bin": b"\0\xff gone",
+    "tool.sh": b"echo tool\n",
+    "both.sh": b"echo one\n",
+    "old.txt": b"".join(b"line %d\n" % number for number in range(9)),
+    "draft.txt": b"".join(b"row %d\n" % number for number in range(9)),
+}
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient, str]]:
+    folder = tmp_path_factory.mktemp("paths")
+    (folder / "program.py").write_text(PROGRAM)
+    words: dict[str, Any] = {"python": sys.executable, "program": folder / "program.py", "how": "-", "folder": folder}
+    team = TEAM.format(**words).replace("env = {", "# env = {")
+    (folder / "team.toml").write_text(team)
+    work = folder / "work"
+    work.mkdir()
+    for name, content in FILES.items():
+        (work / name).write_bytes(content)
+    for command in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "Begin"]):
+        git(work, *command)
+    with inside(folder, team=folder / "team.toml", sandbox="off") as result:
+        body = delivery(workspace=str(work), filePaths=["shop.py"])
+        del body["scenario"]
+        session_id = start(result, body)
+        ended(result, session_id)
+        yield result, session_id
+
+
+def map_of(client: tuple[TestClient, str]) -> list[Json]:
+    items: list[Json] = client[0].get(f"/api/sessions/{client[1]}/map").json()["items"]
+    return items
+
+
+def notes(items: list[Json]) -> dict[str, list[list[str]]]:
+    return {item["path"]: [list(note.values()) for note in item["notes"]] for item in items if not item["lines"]}
+
+
+def test_the_map_has_every_path_and_says_what_became_of_it(client: tuple[TestClient, str]) -> None:
+    items = map_of(client)
+    files = session(*client)["result"]["files"]
+    assert {item["path"] for item in items} == {"draft.txt", *(file["path"] for file in files)}
+    assert notes(items) == {
+        "logo.bin": [["binary"]],
+        "new.bin": [["binary"], ["added"]],
+        "gone.bin": [["binary"], ["deleted"]],
+        "empty.txt": [["empty"], ["added"]],
+        "tool.sh": [["mode", "100644", "100755"]],
+        "both.sh": [["mode", "100644", "100755"]],
+        "moved.txt": [["renamed", "old.txt"]],
+    }
+    assert all("notes" not in item for item in items if item["lines"])
+    [binary] = [item for item in items if item["path"] == "logo.bin"]
+    assert "outside" in [each["fact"] for each in binary["because"]]
+
+
+def test_a_comment_on_a_binary_file_asks_for_a_look(client: tuple[TestClient, str]) -> None:
+    body = {"text": "Which logo is this?", "path": "logo.bin"}
+    assert client[0].post(f"/api/sessions/{client[1]}/comments", json=body).status_code == 201
+    first = map_of(client)[0]
+    assert first["path"] == "logo.bin" and "comment" in [each["fact"] for each in first["because"]]
+
+
+def test_the_page_lists_as_many_files_as_the_result_has(client: tuple[TestClient, str]) -> None:
+    html = page(client[0], f"/sessions/{client[1]}?tab=changes")
+    files = session(*client)["result"]["files"]
+    assert f'<span class="count">{len(files)}</span>' in html
+    for file in files:
+        assert f'data-path="{file["path"]}"' in html
+    by_risk = html[html.index('class="risks"') :]
+    for words in ("binary file", "empty file", "mode <code>100644</code> → <code>100755</code>"):
+        assert words in by_risk and words in html[: html.index('class="risks"')]
+    assert "renamed from <code>old.txt</code>" in by_risk
+
+
+def test_the_command_names_them(client: tuple[TestClient, str], capsys: pytest.CaptureFixture[str]) -> None:
+    from api.cli.changes import _put_map  # the rest is a request
+
+    answer: Any = client[0].get(f"/api/sessions/{client[1]}/map").json()
+    _put_map(answer, json=False)
+    shown = capsys.readouterr().out
+    assert "logo.bin  binary file\n" in shown and "tool.sh  mode 100644 → 100755\n" in shown
+    assert "moved.txt  renamed from old.txt\n" in shown
