@@ -97,6 +97,11 @@ def rests(session: Mapping[str, Any]) -> bool:
     return session.get("status") in _BY_STATUS
 
 
+def is_held(session: Mapping[str, Any]) -> bool:
+    """True for a fork that waits, until a person continues it, where no recorded answer fits."""
+    return bool(session.get("held")) and not rests(session)
+
+
 def waits_below(session: Mapping[str, Any], children: Sequence[Mapping[str, Any]]) -> bool:
     """True if a session continues only after a person has decided its discussion (S2)."""
     if rests(session) or session.get("outstandingTurns"):

@@ -22,6 +22,7 @@ _NEXT: Final = {
     "permission": "hansard allow {id}     hansard deny {id}",
     "scope": "hansard allow {id}     hansard deny {id}",
     "checkpoint": "hansard continue {id}     hansard reset {id}",
+    "held": "hansard continue {id}",
     "partial": "hansard continue {id}     hansard reset {id}",
     "failed": "hansard retry {id}",
     "landing": "hansard land {id}",

@@ -242,13 +242,13 @@ async def _target(
         raise Failed(sentence("Give a session or --origin, not both."), code=exits.USAGE)
     session_id = await resolve_to_change(api, session)
     answer = await api.session(session_id)
-    if answer["session"]["kind"] != "orchestration":
+    if answer["session"]["kind"] != "orchestration" and verb not in answer["availableCommands"]:
         raise _other_kind(answer, verb)
     return f"{path_of(session_id)}/{verb}", {}
 
 
 def _other_kind(answer: "SessionAnswer", verb: str) -> Failed:
-    """Only orchestrations continue and reset: which command the session takes instead."""
+    """Which command the session takes instead: only orchestrations reset, and only they and held forks continue."""
     name, kind = answer["session"]["id"], answer["session"]["kind"]
     instead = {
         "decision": "`, `".join(f"hansard decide {name} {each}" for each in answer["session"].get("choices") or ()),

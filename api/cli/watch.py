@@ -149,7 +149,7 @@ class _Cursor:
     @property
     def settled(self) -> bool:
         """It rests, and everything up to there was shown."""
-        still = rests(self.session) or self.session.get("scopeRequest") is not None
+        still = rests(self.session) or exits.is_held(self.session) or self.session.get("scopeRequest") is not None
         return still and self._seen >= int(self.session["version"])
 
     @property
@@ -202,7 +202,9 @@ async def follow_to_end(
         if shown != "events":
             put_pairs(in_four_lines(session))
     await _say_what_next(api, session, following.waiting)
-    return exits.WAITS if following.waiting or session.get("scopeRequest") else exits.of_outcome(session)
+    if following.waiting or exits.is_held(session) or session.get("scopeRequest"):
+        return exits.WAITS
+    return exits.of_outcome(session)
 
 
 async def _answered(api: Api, following: SessionFollower) -> bool:
@@ -252,6 +254,10 @@ async def _say_what_next(api: Api, session: "Session", waiting: "list[Session]")
     if session.get("scopeRequest"):
         say(sentence("Changed files are outside the scope. Next:"))
         say(f"  hansard allow {session['id']}     hansard deny {session['id']}")
+        return
+    if exits.is_held(session):
+        say(sentence("No recorded answer fits from here. To have the agents asked:"))
+        say(f"  hansard continue {session['id']}")
         return
     if result := session.get("result"):
         _say_result(session, result)

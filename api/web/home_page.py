@@ -73,7 +73,6 @@ class HomePage:
     waiting: tuple[WaitingRow, ...]
     others: tuple[WaitingRow, ...]
     """Decisions that wait for other people than the reader."""
-    on_hold: tuple[ListedRow, ...]
     """Forks that wait for a person to continue them."""
     running: tuple[ListedRow, ...]
     more_running: bool
@@ -110,20 +109,18 @@ def home_page(
     others = tuple(item for item in waiting if waits_for_others(actor, item.approval))
     held = {name for item in first for name in (item.parent, item.session_id) if name}
     at_work = mark(_running(db)) if sections else ()
-    running = [item for item in at_work if item.id not in held and not is_imported(item.outstanding_turns)]
-    on_hold = [item for item in running if is_held(item, find)]
+    others_at_work = [item for item in at_work if item.id not in held and not is_imported(item.outstanding_turns)]
+    running = [item for item in others_at_work if not is_held(item, find)]
     page = overview.page(
         db, **filters, since=since, until=until, limit=SESSIONS, cursor=cursor, index=index, as_seen=True
     )
     counts = inbox.counts(db)
     above = {*held, *(item.id for item in running)}
-    running = [item for item in running if item not in on_hold]
     return HomePage(
         needs=sum(counts.values()),
         counts=counts,
         waiting=tuple(waiting_row(db, item, actor, find) for item in waiting if item not in others),
         others=tuple(waiting_row(db, item, actor, find) for item in others),
-        on_hold=listed_rows(db, on_hold, find),
         running=listed_rows(db, running[:SECTION], find),
         more_running=len(running) > SECTION,
         listed=listed_rows(db, [item for item in mark(page.items) if item.id not in above], find),

@@ -14,6 +14,7 @@ from domain.session.waits import answers
 from projections.engine.ports import Database
 from projections.sessions import overview
 from projections.views.inbox import WaitingItem
+from projections.views.sessions import SessionItem
 
 
 class WaitingRow(NamedTuple):
@@ -34,6 +35,8 @@ class WaitingRow(NamedTuple):
     since: str
     cost: str
     owner: str
+    of: SessionItem | None = None
+    """The fork that is held."""
 
 
 def waiting_row(db: Database, item: WaitingItem, actor: str, find: Callable[[str], Session | None]) -> WaitingRow:
@@ -52,8 +55,8 @@ def waiting_row(db: Database, item: WaitingItem, actor: str, find: Callable[[str
         kind=kind_of(item.session_id),
         parent=item.parent,
         title=title,
-        badge=BADGES.get(item.waits_for, "waiting_for_decision"),
-        needs=item.waits_for,
+        badge="held" if item.cause == "held" else BADGES.get(item.waits_for, "waiting_for_decision"),
+        needs="held" if item.cause == "held" else item.waits_for,
         stop=item.stop_reason,
         choices=answers(item.choices) if item.waits_for == "decision" else (),
         card=item_of(db, item, actor, find),
@@ -61,4 +64,5 @@ def waiting_row(db: Database, item: WaitingItem, actor: str, find: Callable[[str
         since=item.since,
         cost=money(item.cost_micros),
         owner=owner(item.owner),
+        of=overview.item(db, item.session_id) if item.cause == "held" else None,
     )

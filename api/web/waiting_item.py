@@ -97,7 +97,7 @@ def answering(db: Database, item: WaitingItem) -> Answering:
         request=item.request_id,
         title=item.title,
         verb=_verb(item),
-        cause=item.cause if item.waits_for in _SAID or item.cause == "scope_checkpoint" else "",
+        cause=item.cause if item.waits_for in _SAID or item.cause in ("scope_checkpoint", "held") else "",
         amount=amount,
         each=_each(db, item) if amount and amount[0] in _COUNTED else "",
     )

@@ -63,6 +63,11 @@ def checkpoint(*, outside: bool) -> Need:
     return Need("checkpoint", "scope_checkpoint" if outside else "scope_done", ("continue", "reset"))
 
 
+def held() -> Need:
+    """A fork has no recorded answer that fits, and was told to wait there."""
+    return Need("checkpoint", "held", ("continue",))
+
+
 def partial(reason: str, *, planned: bool, retriable: bool) -> Need:
     """A run has stopped. `planned`: its agents can be given more rounds; `retriable`: what failed can be repeated."""
     more = [("extend", planned and reason in _MORE), (RETRY, retriable)]

@@ -28,6 +28,7 @@ _WHY: Final = {
     "no_progress": "The last iterations made no progress.",
     "outside_scope": "Files outside the scope were changed; a person decides.",
     "scope_checkpoint": "Files outside the scope were changed; continuing permits these changes.",
+    "held": "No recorded answer fits from here; a person continues the fork.",
     "turn_failed": "A turn has no attempt left; retry it.",
     "validation_not_startable": "A validation command cannot be started.",
     "validation_escapes_workspace": "The validation would test another folder.",

@@ -14,7 +14,7 @@ from domain.orchestration.chart import status as orchestration_status
 from domain.session import waits
 from domain.session.attempts import Unready, failure_sentence
 from domain.session.children import ChildClosed, ParentLink
-from domain.session.forks import SessionForked
+from domain.session.forks import SessionDiverged, SessionForked, SessionReleased
 from domain.session.landing import LANDABLE, LANDING_FAILED, LANDING_ROLE
 from domain.session.record import Recorded
 from domain.session.team_decisions import DecisionPolicy
@@ -318,8 +318,18 @@ def _in_short(feedback: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _evolve_held(row: SessionRow, recorded: Recorded, event: SessionDiverged | SessionReleased) -> None:
+    """A fork that is held where no recorded answer fits waits until a person continues it."""
+    if isinstance(event, SessionDiverged) and event.held:
+        row.wait(waits.held(), recorded)
+    elif row.cause == waits.held().cause:
+        row.go_on()
+
+
 _RULES: Final[dict[type[DomainEvent], Rule]] = {
     SessionForked: _evolve_forked,
+    SessionDiverged: _evolve_held,
+    SessionReleased: _evolve_held,
     TurnFailed: _fail,
     TurnRetried: _fail,
     delivery.DeliveryEvent: _evolve_delivery,
@@ -331,5 +341,5 @@ OVERVIEW: Final = Projection(
     tables=("overview", "overview_labels", "overview_turns", "overview_questions"),
     schema=SCHEMA,
     apply=apply,
-    version=27,
+    version=28,
 )

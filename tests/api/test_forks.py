@@ -12,6 +12,7 @@ from domain.replay import first_difference
 from domain.session.record import Recorded
 from tests.api import talks
 from tests.api.orchestrating import TEAM, orchestration
+from tests.api.seen import BROWSER
 from tests.api.server import Json, delivery, ended, events, only, session, start, system, until
 from tests.kit.replies import plan, subtask, verdicts
 
@@ -115,7 +116,11 @@ def test_fork_in_stop_mode_is_held_until_a_person_continues_it(client: TestClien
     page = client.get(f"/api/sessions/{forked}").json()
     assert page["session"]["held"] is True
     assert page["availableCommands"] == ["continue", "cancel", "extend", "revise"]
+    [item] = [each for each in client.get("/api/decisions").json()["items"] if each["sessionId"] == forked]
+    assert (item["waitsFor"], item["cause"], item["choices"]) == ("checkpoint", "held", ["continue"])
+    assert forked in client.get("/", headers=BROWSER).text and forked in client.get("/decisions", headers=BROWSER).text
     assert client.post(f"/api/sessions/{forked}/continue", json={}).status_code == 200
+    assert forked not in {each["sessionId"] for each in client.get("/api/decisions").json()["items"]}
     assert ended(client, forked)["status"] == "success"
 
 

@@ -89,6 +89,18 @@ def test_a_fork_with_another_answer_runs_to_its_own_end(hansard: Hansard, blocke
     assert hansard("replay", "latest", "--assert").code == 0
 
 
+def test_a_fork_that_is_held_ends_the_command_and_names_what_continues_it(hansard: Hansard, blocked_once: str) -> None:
+    at = versions(hansard, blocked_once)["reviewer"]
+    other = '{"blockingIssues": [{"id": "1", "title": "Other", "detail": "Something else."}]}'
+    result = hansard("fork", blocked_once, "--at", str(at), "--answer", other, "--mode", "stop")
+    name = result.err.rstrip().rpartition(" ")[2]
+    assert result.code == 6 and result.err.rstrip().endswith(f"hansard continue {name}"), result.err
+    assert hansard("resume", name).code == 6
+    assert f"hansard continue {name}" in hansard("inbox").err
+    assert hansard("continue", name).code == 0
+    assert name not in hansard("inbox").out
+
+
 def test_a_fork_may_only_be_begun(hansard: Hansard, blocked_once: str) -> None:
     result = hansard("fork", blocked_once, "--at", "3", "--detach", "--json")
     assert result.code == 0
