@@ -34,6 +34,8 @@ def recall(job: Job, reuse: Reuse, store: Store, whole: Whole) -> Command:
     if _heard(before) != _heard(job.session):  # a person has told the agent something else
         return Diverge(turn_id=job.lease.turn_id)
     command = command_of(recorded, before, whole)
+    if _is_asked_again(job, before, command):
+        return Diverge(turn_id=job.lease.turn_id)
     ours: dict[str, object] = {"turn_id": job.lease.turn_id, "attempt": job.lease.attempt}
     if isinstance(command, RecordReply):
         ours |= {"usage": FREE, "base": job.session.tree, "activity": None}
@@ -48,6 +50,15 @@ def _asked_otherwise(job: Job) -> bool:
     turn, session = job.turn, job.session
     agents = {turn.agent, session.crew.get(turn.agent, turn.agent)}
     return turn.work == "ask" and (turn.role in session.recast or not agents.isdisjoint(session.models))
+
+
+def _is_asked_again(job: Job, before: Session | None, command: Command) -> bool:
+    """Returns whether the agent is asked once more because a person's answer in its place could not be read: that is
+    another question than the one that the source's answer was to."""
+    if before is None or not isinstance(command, RecordReply):
+        return False
+    theirs = before.outstanding.get(command.turn_id)
+    return job.turn.tries.repaired > (theirs.tries.repaired if theirs is not None else 0)
 
 
 def _heard(session: Session | None) -> list[str]:

@@ -108,6 +108,19 @@ def test_what_a_person_answered_is_not_recalled_as_the_agents(client: TestClient
     assert ended(client, again)["iteration"] == 2, "the reviewer itself is asked"
 
 
+@pytest.mark.parametrize("words", ["not JSON", "{}", '{"blockingIssues": 7}'])
+def test_an_unreadable_answer_in_an_agents_place_is_not_replaced_by_the_recorded_one(
+    client: TestClient, words: str
+) -> None:
+    source, history = blocked_once(client)
+    at = asked(history, "reviewer")
+    forked = fork(client, source, at, substitute={"answer": {"text": words}}, mode="stop")
+    until(lambda: only(events(client, forked), "session.diverged"), what="the divergence")
+    later = [event["type"] for event in events(client, forked) if event["version"] > at]
+    assert "turn.attempt_failed" in later and "turn.answered" not in later
+    assert client.get(f"/api/sessions/{forked}").json()["session"]["held"] is True
+
+
 def test_fork_in_stop_mode_is_held_until_a_person_continues_it(client: TestClient) -> None:
     source, history = blocked_once(client)
     other = BLOCKED.replace("no test", "no docs")
