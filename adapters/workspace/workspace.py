@@ -19,7 +19,7 @@ from adapters.workspace.branch import advance, tip
 from adapters.workspace.branch_commits import BranchCommits, commits_up_to, head_under, keep_head
 from adapters.workspace.creation import SOURCE, give_git, settings_for_programs
 from adapters.workspace.entries import check_place, encoded, opened_folder, read, replace_files
-from adapters.workspace.file_facts import as_checked_out, changed_since
+from adapters.workspace.file_facts import as_checked_out, changed_since, is_as_checked_out
 from adapters.workspace.folders import delete, existing_folder, is_real_folder, open_up
 from adapters.workspace.git import DoesNotFit, WorkspaceError, branch_at, confine, git, in_a_sentence, in_theirs
 from adapters.workspace.history import changed_files, compared
@@ -172,10 +172,13 @@ class Workspace:
 
     @in_a_sentence()
     def has_leftovers(self, folder: Path) -> bool:
-        """True if the folder holds a file that no state records, ignored or not."""
+        """True if the folder holds a file that no state records, ignored or not, or what no state records of its files:
+        modes of folders, hard links."""
         tree = self.tree_of(folder)
         with self._git.index(tree.name) as index:
-            return bool(self._submodules(tree).filled()) or index.has_unrecorded(tree)
+            if self._submodules(tree).filled() or index.has_unrecorded(tree):
+                return True
+        return not is_as_checked_out(tree)
 
     def _checked_out(
         self, tree: str | None, slot: int, resting: Resting | None, *, keep: Sequence[str] | None = None

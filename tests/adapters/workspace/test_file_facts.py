@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from adapters.workspace import Workspace
-from adapters.workspace.file_facts import as_checked_out, changed_since
+from adapters.workspace.file_facts import as_checked_out, changed_since, is_as_checked_out
 
 
 def test_modes_and_times_that_somebody_set_are_gone(tmp_path: Path) -> None:
@@ -80,3 +80,24 @@ def test_validation_sees_modes_and_times_of_a_checkout_each_time(of_git: Workspa
         of_git.pristine(tree=state, slot=0, as_in_clone=True)
         assert (folder / "a.txt").stat().st_mode == mode
         assert (folder / "src/b.py").stat().st_mtime > 1_700_000_000
+
+
+def test_modes_of_folders_and_hard_links_are_not_those_of_a_checkout(tmp_path: Path) -> None:
+    (tmp_path / ".git" / "objects").mkdir(parents=True, mode=0o700)
+    (tmp_path / "src" / "deep").mkdir(parents=True)
+    (tmp_path / "src" / "deep" / "a.txt").write_text("a")
+    (tmp_path / "link").symlink_to("src")
+    assert is_as_checked_out(tmp_path)
+    (tmp_path / "src" / "deep").chmod(0o700)
+    assert not is_as_checked_out(tmp_path)
+    (tmp_path / "src" / "deep").chmod((tmp_path / "src").stat().st_mode & 0o777)
+    assert is_as_checked_out(tmp_path)
+    (tmp_path / "b.txt").hardlink_to(tmp_path / "src" / "deep" / "a.txt")
+    assert not is_as_checked_out(tmp_path)
+    as_checked_out(tmp_path)
+    assert is_as_checked_out(tmp_path)
+    (tmp_path / "b.txt").write_text("b")
+    assert (tmp_path / "src" / "deep" / "a.txt").read_text() == "a"
+    (tmp_path / "src").chmod(0o700)
+    as_checked_out(tmp_path, [str(tmp_path / "src")])
+    assert is_as_checked_out(tmp_path)
