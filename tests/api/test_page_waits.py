@@ -50,7 +50,7 @@ def test_a_wait_for_a_provider_says_why_until_when_and_whether_it_counts(client:
 def test_what_a_fork_shares_is_drawn_beside_it_however_long_ago_it_was(client: TestClient) -> None:
     source = two_iterations(client)
     shared = moment(session(client, source)["createdAt"])
-    time.sleep(1.5)
+    time.sleep(1.5)  # the server has the time of this machine, and the fork has to be later than what it shares
     html = panel(client, held_fork(client, source), "gantt")
     [(begin, own)] = re.findall(r'data-begin="(\d+)" data-end="\d+" data-own="(\d+)"', html)
     assert 0 <= int(own) - int(begin) < 500 and int(begin) > shared + 1_400

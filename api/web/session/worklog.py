@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Sequence
+from html import unescape
 from typing import Final, NamedTuple
-
-from markupsafe import Markup
 
 from api.web.plain_text import newest_of, with_blocks
 from api.web.session.context import PanelContext, rendered
@@ -27,7 +26,7 @@ class Chapter(NamedTuple):
     """A line of the contents: the id of its heading, its words, and whether it is an entry of a section."""
 
     id: str
-    words: Markup
+    words: str
     is_entry: bool
 
 
@@ -69,8 +68,8 @@ def _with_places(html: str) -> tuple[str, list[Chapter]]:
             depth += -1 if end else 1
         if end or depth or tag == "blockquote":
             return match[0]
-        words = _TAG.sub("", html[match.end() : html.index(f"</{tag}>", match.end())])
-        chapter = Chapter(f"entry-{len(contents) + 1}", Markup(words), tag == "h4")  # noqa: S704 - escaped already
+        words = unescape(_TAG.sub("", html[match.end() : html.index(f"</{tag}>", match.end())]))
+        chapter = Chapter(f"entry-{len(contents) + 1}", words, tag == "h4")
         contents.append(chapter)
         return f'<{tag} id="{chapter.id}">'
 
