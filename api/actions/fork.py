@@ -225,8 +225,10 @@ def _answered(substitute: Substitute, source: Session, fork_id: str) -> Command 
         return None
     questions = [turn for turn in source.outstanding.values() if turn.work == "ask"]
     wanted = [turn for turn in questions if substitute.answer.turn_id in (None, turn.turn_id)]
+    if not questions:
+        raise Invalid({"/substitute/answer": Sentence("nobody_is_asked_there")})
     if len(wanted) != 1:
-        names = ", ".join(turn.turn_id for turn in questions) or "none"
+        names = ", ".join(turn.turn_id for turn in questions)
         raise Invalid({"/substitute/answer/turnId": Sentence("turn_not_waiting", names=names)})
     reply, blobs = Text.of(substitute.answer.text)
     turn_id = fork_id + wanted[0].turn_id[len(source.id) :]

@@ -121,6 +121,13 @@ def test_an_unreadable_answer_in_an_agents_place_is_not_replaced_by_the_recorded
     assert client.get(f"/api/sessions/{forked}").json()["session"]["held"] is True
 
 
+def test_an_answer_where_nobody_is_asked_is_refused(client: TestClient) -> None:
+    source, history = blocked_once(client)
+    body = {"atVersion": len(history), "substitute": {"answer": {"text": FINE}}}
+    answer = client.post(f"/api/sessions/{source}/fork", json=body)
+    assert answer.status_code == 422 and "no agent is asked at this version" in answer.text
+
+
 def test_fork_in_stop_mode_is_held_until_a_person_continues_it(client: TestClient) -> None:
     source, history = blocked_once(client)
     other = BLOCKED.replace("no test", "no docs")
