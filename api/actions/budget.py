@@ -8,8 +8,7 @@ from pydantic.alias_generators import to_camel
 
 from api.actions.answers import Receipt
 from api.actions.bodies import Body, Reason
-from api.actions.call import ActionCall, Intent
-from api.actions.declaration import FormOf, Tool, action
+from api.actions.declaration import ActionCall, FormOf, Intent, Tool, action
 from domain.delivery.commands import ExtendBudget
 from domain.orchestration.commands import AddRounds
 from domain.session.record import kind_of

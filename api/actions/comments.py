@@ -12,8 +12,7 @@ from adapters.workspace import WorkspaceError
 from adapters.workspace.lines import CommitNotHere, file_at, holder_of, lines_of
 from api.actions.answers import Receipt
 from api.actions.bodies import Body, Reason
-from api.actions.call import ActionCall, Intent
-from api.actions.declaration import FormOf, Tool, action
+from api.actions.declaration import ActionCall, FormOf, Intent, Tool, action
 from api.node.commits import folders_of
 from api.system import System
 from domain.kinds import allowed_actions

@@ -4,8 +4,7 @@ import asyncio
 
 from api.actions.answers import Receipt
 from api.actions.bodies import Body, Reason
-from api.actions.call import ActionCall, Intent
-from api.actions.declaration import FormOf, Tool, action
+from api.actions.declaration import ActionCall, FormOf, Intent, Tool, action
 from api.actions.fork import release
 from api.actions.rights import may_permit
 from api.node.scopes import require

@@ -10,8 +10,7 @@ from adapters.agents.scripted import Scenario
 from api.actions import start_commands
 from api.actions.answers import Done, MessageAnswer
 from api.actions.bodies import Body, Conversation, Folder, Reason, Short
-from api.actions.call import ActionCall, Intent
-from api.actions.declaration import Tool, action
+from api.actions.declaration import ActionCall, Intent, Tool, action
 from api.actions.projects import filter_warnings, workspace_of
 from api.actions.readiness import require_agents, require_team, roster_of
 from api.actions.refusals import EmptyMessage

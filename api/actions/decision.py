@@ -7,9 +7,8 @@ from pydantic import Field, StrictInt, StrictStr
 
 from api.actions.answers import Receipt
 from api.actions.bodies import Body, Digest, Reason
-from api.actions.call import ActionCall, Intent
 from api.actions.comments import CommentText, Line, check_place
-from api.actions.declaration import FormOf, Tool, action
+from api.actions.declaration import ActionCall, FormOf, Intent, Tool, action
 from api.node.session_answers import waiting_child
 from api.system import System
 from domain.discussion.state import Discussion

@@ -1,20 +1,72 @@
 """The declaration of an action: the one place for its path, scope, body, answer and texts. Routes, the description of
-the API, forms and the tools for agents are read from it."""
+the API, forms and the tools for agents are read from it. An action gets a call, plain data without HTTP, and gives the
+command that it stands for."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from adapters.store.port import StoredReceipt
 from api.actions.answers import WriterAnswer
 from api.actions.bodies import Body, BodyByKind
-from api.actions.call import ActionCall, Intent
 from api.node.scopes import Scope
-from domain.values.base import Value
+from api.system import System
+from domain.values.base import Command, Value
 from domain.values.json import JSON
+from domain.values.sentences import Sentence
 from projections.views.base import View
 
 B = TypeVar("B", bound=Body)
+C = TypeVar("C")
+
+
+@dataclass(frozen=True, slots=True)
+class ActionCall(Generic[C]):
+    """Who wants what done, whichever way it came in: through HTTP, a form or from this process."""
+
+    system: System
+    actor: str
+    scope: Scope | None
+    """What the caller's key may do; everything if no key is required."""
+    body: C
+    session: str = ""
+    """The session that the call is about; empty if it is about none."""
+    part: str = ""
+    """The part of the session that the call is about, such as a comment; empty if it is about all of it."""
+    version: int | None = None
+    """The version that the command is bound to."""
+    key: str | None = None
+    """The caller's idempotency key."""
+    fingerprint: str = ""
+    """What identifies the call, together with its key."""
+    trace: str = ""
+    """The caller's `traceparent`."""
+
+    @property
+    def owned_key(self) -> str | None:
+        """The key as it is stored: each caller has separate keys."""
+        return None if self.key is None else f"{self.actor} {self.key}"
+
+    def receipt(self) -> StoredReceipt | None:
+        """Returns the earlier answer under the key."""
+        return None if self.owned_key is None else self.system.store.receipt(self.owned_key)
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """A command for a session. `starts`: the session is new; `ok`: the answer also contains `{"ok": true}`;
+    `warnings`: what the caller should know, which is not recorded."""
+
+    session_id: str
+    command: Command
+    starts: bool = False
+    status: int = 200
+    tagged: bool = True
+    ok: bool = False
+    warnings: tuple[Sentence, ...] = ()
+
+
 Perform = Callable[[ActionCall[B]], Awaitable[Intent | View]]
 
 

@@ -14,8 +14,7 @@ from adapters.store import texts
 from api.actions.answers import Receipt
 from api.actions.bodies import Body, Short
 from api.actions.budget import MoreBudget
-from api.actions.call import ActionCall, Intent
-from api.actions.declaration import FormOf, Tool, action
+from api.actions.declaration import ActionCall, FormOf, Intent, Tool, action
 from api.actions.recast import members_for, moved_requests, recasting, scripted_members
 from api.actions.start_commands import new_id
 from api.system import System

@@ -10,8 +10,7 @@ from adapters.workspace import WorkspaceError, Workspaces
 from adapters.workspace.branch import NoBranch, commit_of_branch
 from api.actions.answers import Receipt
 from api.actions.bodies import Body
-from api.actions.call import ActionCall, Intent
-from api.actions.declaration import action
+from api.actions.declaration import ActionCall, Intent, action
 from api.actions.projects import read_project
 from api.system import System
 from domain.delivery.state import Delivery

@@ -6,8 +6,7 @@ from pydantic import Field, StrictBool
 
 from api.actions.answers import Receipt
 from api.actions.bodies import Body, Short
-from api.actions.call import ActionCall, Intent
-from api.actions.declaration import FormOf, Tool, action
+from api.actions.declaration import ActionCall, FormOf, Intent, Tool, action
 from domain.delivery.commands import DecideScope
 from domain.session.permissions import (
     DecidePermission,

@@ -14,8 +14,7 @@ from adapters.workspace import Workspaces
 from adapters.writer.writer import CommandEnvelope
 from api.actions.answers import Receipt
 from api.actions.bodies import Body
-from api.actions.call import ActionCall, Intent
-from api.actions.declaration import FormOf, action
+from api.actions.declaration import ActionCall, FormOf, Intent, action
 from api.node.forge import ForgePlace, connected, forge_of
 from api.node.owner import forge_file
 from api.system import System

@@ -14,8 +14,7 @@ from adapters.store.blanks import blanked
 from adapters.turns.folder import ENDED
 from adapters.writer.writer import CommandEnvelope
 from api.actions.bodies import Body, Digest
-from api.actions.call import ActionCall
-from api.actions.declaration import action
+from api.actions.declaration import ActionCall, action
 from api.system import System
 from domain.session.redaction import (
     REDACTED,

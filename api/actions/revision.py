@@ -14,9 +14,8 @@ from adapters.workspace import WorkspaceError
 from adapters.workspace.references import checked_out_in
 from api.actions.answers import Receipt
 from api.actions.bodies import Body, Words
-from api.actions.call import ActionCall, Intent
 from api.actions.comments import MakeComment, remark
-from api.actions.declaration import FormOf, Tool, action
+from api.actions.declaration import ActionCall, FormOf, Intent, Tool, action
 from domain.session.comments import MOST_COMMENTS, AddComment
 from domain.session.record import kind_of
 from domain.session.revision_rules import not_revisable

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from api.actions.call import ActionCall
+from api.actions.declaration import ActionCall
 from api.node.scopes import ScopeNeeded, require
 from domain.channel.state import Channel
 from domain.orchestration.state import Orchestration

@@ -13,8 +13,7 @@ from api.actions.bodies import (
     OrchestrationStart,
     ReviewStart,
 )
-from api.actions.call import ActionCall, Intent
-from api.actions.declaration import Tool, action
+from api.actions.declaration import ActionCall, Intent, Tool, action
 from api.actions.fixes import fix_task, reviewed_diff, steps_to_pass_again
 from api.actions.issues import with_issue
 from api.actions.projects import filter_warnings

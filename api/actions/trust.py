@@ -13,8 +13,7 @@ from adapters.agents.team import Member, Team
 from adapters.agents.team import load as load_team
 from adapters.project import Project
 from api.actions.bodies import Body
-from api.actions.call import ActionCall
-from api.actions.declaration import action
+from api.actions.declaration import ActionCall, action
 from api.actions.projects import read_project, root_of, trust_of, within_roots
 from api.actions.rights import may_name_workspace
 from api.node.settings import Settings

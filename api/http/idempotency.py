@@ -18,7 +18,7 @@ from starlette.responses import Response
 from adapters.store.errors import Conflict
 from adapters.store.port import Store, StoredReceipt, Write
 from adapters.writer.answers import KeyReused, fingerprint, first_answer, same
-from api.actions.call import ActionCall
+from api.actions.declaration import ActionCall
 from api.actions.refusals import NotStarted
 from api.http.problems import of, problem
 from api.http.requests import answer_headers, idempotency_key, raw_body, system, traceparent

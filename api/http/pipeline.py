@@ -12,8 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from adapters.writer.writer import CommandAnswer, CommandEnvelope
-from api.actions.call import ActionCall, Intent
-from api.actions.declaration import Action
+from api.actions.declaration import Action, ActionCall, Intent
 from api.http.idempotency import call_of, refusal, remember_answers
 from api.http.problems import of
 from api.http.requests import answer_headers, header, read, read_object, version_of

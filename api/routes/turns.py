@@ -15,7 +15,7 @@ from adapters.turns.external.turns import Offer, ResultKey
 from adapters.workspace import WorkspaceError, confine
 from adapters.writer.writer import CommandAnswer
 from api.actions.bodies import Body
-from api.actions.call import ActionCall
+from api.actions.declaration import ActionCall
 from api.http.guards import check_key
 from api.http.idempotency import call_of, once, refusal
 from api.http.problems import Problem

@@ -11,8 +11,7 @@ import orjson
 from starlette.requests import Request
 
 from adapters.writer.answers import fingerprint
-from api.actions.call import ActionCall
-from api.actions.declaration import Action
+from api.actions.declaration import Action, ActionCall
 from api.http.pipeline import filled, perform
 from api.http.problems import Problem, of, problem
 from api.http.requests import system
