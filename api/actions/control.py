@@ -45,11 +45,13 @@ class Retry(Body):
 )
 async def cancel_session(call: ActionCall[Cancel]) -> Intent:
     """Cancel a session of any kind."""
-    await asyncio.to_thread(_may_cancel, call)
-    return Intent(call.session, KINDS[kind_of(call.session)].cancel(call.body.reason))
+    kind = KINDS[kind_of(call.session)]
+    if kind.state is Discussion:
+        await asyncio.to_thread(_may_end_discussion, call)
+    return Intent(call.session, kind.cancel(call.body.reason))
 
 
-def _may_cancel(call: ActionCall[Cancel]) -> None:
+def _may_end_discussion(call: ActionCall[Cancel]) -> None:
     """Raises ScopeNeeded: the end of a review or debate that a session waits for decides for that session."""
     session = call.system.sessions.get(call.session)
     if isinstance(session, Discussion) and session.parent is not None and not session.ended:
