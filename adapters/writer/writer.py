@@ -16,9 +16,17 @@ from typing import Protocol
 from adapters.cached_texts import Forgetting
 from adapters.store.errors import Conflict, Fenced, Rewound, StoreError
 from adapters.store.port import Store, StoredReceipt, Write
-from adapters.writer.answers import Busy, CommandAnswer, KeyReused, answer_to, fingerprint, refusal_of
+from adapters.writer.answers import (
+    Busy,
+    CommandAnswer,
+    KeyReused,
+    Pending,
+    answer_callers,
+    answer_to,
+    fingerprint,
+    refusal_of,
+)
 from adapters.writer.newest import NewestEvents
-from adapters.writer.open_commands import Pending, answer_callers
 from adapters.writer.unit_of_work import CommandEnvelope, UnitOfWork
 from domain.kinds import fold
 from domain.session.attempt_ends import SoFar, nothing

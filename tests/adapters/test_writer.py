@@ -16,7 +16,7 @@ from adapters.store.errors import Conflict, Fenced, StoreError
 from adapters.store.port import Store, Write
 from adapters.writer import unit_of_work
 from adapters.writer import writer as writer_module
-from adapters.writer.open_commands import Pending
+from adapters.writer.answers import Pending
 from adapters.writer.writer import Busy, CommandAnswer, CommandEnvelope, KeyReused, Writer, fingerprint
 from domain.channel import channel_id
 from domain.delivery.commands import CancelDelivery
