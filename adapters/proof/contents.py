@@ -11,13 +11,11 @@ from adapters.proof.verdict import Verification
 from adapters.store.errors import DamagedEvent
 from adapters.store.mapper import decode
 from adapters.store.rows import Row, Rows
-from adapters.store.turn_changes import COUNTED, STEP, is_long
+from adapters.store.turn_changes import COUNTED, STEP, NewTurn, TurnAgain, TurnEnd, change_of
 from domain.kinds import fold
-from domain.session.forks import ForkedWait, SessionForked
+from domain.session.forks import SessionForked
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
-from domain.session.turns import Settled, TurnAttemptFailed, TurnCancelled, TurnRequested, TurnRetried
-from domain.values.base import milliseconds
 from domain.values.sentences import Sentence
 
 _OPEN: Final = ("queued", "running", "held")
@@ -49,16 +47,12 @@ class _Turn:
     `asked_by` is who asked for it, and `root` the session of which its session is a part; `settled_by` who settled
     it."""
 
-    version: int
-    work: str
+    new: NewTurn
     agents: list[str]
-    role: str
-    at: int
     deadline: int | None
-    long: bool
     asked_by: str
     root: str
-    settled: Settled | None = None
+    settled: TurnEnd | None = None
     settled_by: str = ""
 
 
@@ -102,47 +96,30 @@ def _read(rows: Rows, verdict: Verification, events: Iterator[Row]) -> tuple[Ses
 
 
 def _follow(turns: dict[str, _Turn], recorded: Recorded) -> None:
-    match recorded.event:
-        case TurnRequested() as event:
-            due = _instant(event.deadline)
-            turns[event.turn_id] = _Turn(
-                recorded.version,
-                event.work,
-                [event.agent],
-                event.role,
-                recorded.at,
-                due,
-                long=is_long(event),
-                asked_by=recorded.causation.actor,
-                root=recorded.causation.correlation_id,
-            )
-        case TurnAttemptFailed() as event:
-            _asked_again(turns, event.turn_id, event.fallback_agent, event.deadline)
-        case TurnRetried() as event:
-            _asked_again(turns, event.turn_id, event.agent, event.deadline)
-        case SessionForked() as event:
-            for turn in turns.values():  # they entered the table with the fork
-                turn.asked_by, turn.root = recorded.causation.actor, recorded.causation.correlation_id
-            if isinstance(event.wait, ForkedWait) and event.wait.turn_id is not None:
-                _asked_again(turns, event.wait.turn_id, None, event.wait.deadline)
-        case Settled() as event if event.turn_id in turns:
-            turn = turns[event.turn_id]
-            turn.settled, turn.settled_by = event, recorded.causation.actor
-        case _:
-            return
-
-
-def _asked_again(turns: dict[str, _Turn], turn_id: str, agent: str | None, deadline: str | None) -> None:
-    """Perhaps another agent is asked from now on, and until another time."""
-    if turn_id in turns:
-        turn = turns[turn_id]
-        turn.settled, turn.deadline = None, _instant(deadline)
-        if agent is not None:
-            turn.agents.append(agent)
-
-
-def _instant(text: str | None) -> int | None:
-    return None if text is None else milliseconds(text)
+    """One more event: what it changes in the lease table, it changes in what the table has to say."""
+    event, by = recorded.event, recorded.causation
+    change = change_of(
+        event,
+        session_id=recorded.session_id,
+        version=recorded.version,
+        at=recorded.at,
+        asked_by=by.actor,
+        root=by.correlation_id,
+    )
+    if isinstance(event, SessionForked):
+        for turn in turns.values():  # they entered the table with the fork
+            turn.asked_by, turn.root = by.actor, by.correlation_id
+    match change:
+        case NewTurn():
+            turns[change.turn_id] = _Turn(change, [change.agent], change.deadline, change.asked_by, change.root)
+        case TurnAgain() if change.turn_id in turns:
+            turn = turns[change.turn_id]
+            turn.settled, turn.deadline = None, change.deadline
+            if change.agent is not None:
+                turn.agents.append(change.agent)
+        case TurnEnd() if change.turn_id in turns:
+            turn = turns[change.turn_id]
+            turn.settled, turn.settled_by = change, by.actor
 
 
 def _check_turns(
@@ -179,8 +156,9 @@ def _blame_openness(verdict: Verification, turn_id: str, *, in_log: bool) -> Non
 def _fits(row: TurnRow, stream: str, turn: _Turn) -> bool:
     """True if a row says what the log says. Who holds it until when is a lease and no fact; imported turns have no
     deadline and count no attempts. Damage can leave a column without a value."""
+    new = turn.new
     stored = (row.stream, row.version, row.work, row.role, row.requested_at)
-    if stored != (stream, turn.version, turn.work, turn.role, turn.at):
+    if stored != (stream, new.version, new.work, new.role, new.requested_at):
         return False
     if row.deadline not in (None, turn.deadline) or row.agent not in (turn.agents[0], turn.agents[-1]):
         return False
@@ -188,10 +166,10 @@ def _fits(row: TurnRow, stream: str, turn: _Turn) -> bool:
         return False
     if row.state in _OPEN:
         return True
-    cancelled = isinstance(turn.settled, TurnCancelled)
+    cancelled = turn.settled is not None and turn.settled.state == "cancelled"
     if row.state not in _SETTLED or (row.state == "cancelled" and not cancelled):
         return False
-    attempt = turn.settled.attempt if turn.settled and not cancelled else 0
+    attempt = turn.settled.said_by if turn.settled and not cancelled else 0
     return attempt == 0 or row.attempt in (0, attempt)
 
 
@@ -199,7 +177,7 @@ def _owners(rows: Rows, stream: str, table: Sequence[TurnRow], turns: Mapping[st
     """Return who may own the turns of a session: all of them have one owner, the owner of the session that it is a part
     of, or who asked for the first turn. Logs of before there were owners have none."""
     here = (turns[row.turn_id] for row in table if row.turn_id in turns)
-    first = min(here, key=lambda turn: turn.version, default=None)  # a table has no order of its own
+    first = min(here, key=lambda turn: turn.new.version, default=None)  # a table has no order of its own
     if first is None:
         return {row.owner for row in table}
     theirs = {TurnRow(*fields).owner for fields in rows.turns(first.root)} if first.root != stream else set[str]()
@@ -212,10 +190,10 @@ def _ranked(row: TurnRow, turn: _Turn) -> bool:
     before there were ranks waits since its request."""
     if type(row.rank) is not int:
         return False
-    steps, rest = divmod(row.rank - turn.at, STEP)
+    steps, rest = divmod(row.rank - turn.new.requested_at, STEP)
     if rest:
         return False
-    return turn.long <= steps <= turn.long + 2 * COUNTED or (row.owner == "" and steps == 0)
+    return turn.new.long <= steps <= turn.new.long + 2 * COUNTED or (row.owner == "" and steps == 0)
 
 
 def _worked(row: TurnRow, turn: _Turn) -> bool:
@@ -226,7 +204,7 @@ def _worked(row: TurnRow, turn: _Turn) -> bool:
     if row.worker is None:
         return row.owner == ""  # moved here by an older version, which left it out
     ended = turn.settled
-    if ended is None or isinstance(ended, TurnCancelled) or ended.attempt != row.attempt:
+    if ended is None or ended.state == "cancelled" or ended.said_by != row.attempt:
         return row.worker != ""
     kind, _, worker = turn.settled_by.partition(":")
     return row.worker == worker if kind == "worker" else row.worker != ""

@@ -97,7 +97,7 @@ def change_of(
                 state="held" if held else "queued",
                 deadline=None if held else _instant(event.deadline),
                 requested_at=at,
-                long=is_long(event),
+                long=_is_long(event),
                 asked_by=asked_by,
                 root=root or session_id,
             )
@@ -118,7 +118,7 @@ def change_of(
             return None
 
 
-def is_long(event: TurnRequested) -> bool:
+def _is_long(event: TurnRequested) -> bool:
     """True if a turn comes after short ones."""
     return event.access == "write" if event.work == "ask" else event.work in _LONG
 

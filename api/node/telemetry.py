@@ -27,7 +27,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from api.node.recent import remember
 from domain.session.past_commands import mark
 from domain.session.record import Recorded
-from domain.session.turns import Settled, TurnAttemptFailed, TurnCancelled, TurnRequested
+from domain.session.turns import AttemptOver, Settled, TurnCancelled, TurnRequested
 
 GOODBYE_SECONDS: Final = 2.5
 _KEPT: Final = 10_000
@@ -107,7 +107,7 @@ class Telemetry:
         match recorded.event:
             case TurnRequested() as event:
                 remember(self._requested, event.turn_id, recorded, _KEPT)
-            case (Settled() | TurnAttemptFailed()) as event:
+            case event if isinstance(event, AttemptOver):
                 self._ended(recorded, event)
 
     def _ended(self, recorded: Recorded, event: Any) -> None:
@@ -120,7 +120,7 @@ class Telemetry:
         about = names | {"hansard.session": recorded.session_id, "hansard.turn": event.turn_id}
         began = recorded.at - round(seconds * 1_000)
         parent, request = self._session(recorded), self._requested.get(event.turn_id)
-        if not isinstance(event, TurnAttemptFailed):
+        if isinstance(event, Settled):
             self._requested.pop(event.turn_id, None)
             start = request.at if request else began
             parent = self._span(f"turn {event.role}", parent, start, recorded.at, about, failure)

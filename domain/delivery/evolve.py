@@ -44,7 +44,7 @@ from domain.session.forks import SessionForked
 from domain.session.permissions import PermissionEvent
 from domain.session.revisions import concluded
 from domain.session.state import EventMetadata, evolve_shared, hear
-from domain.session.turns import Settled, TurnAnswered, TurnAttemptFailed, TurnRetried
+from domain.session.turns import AttemptOver, TurnAnswered, TurnRetried
 from domain.session.validation import Validated
 from domain.values.base import DomainEvent
 from domain.values.budget import Budget
@@ -75,11 +75,8 @@ def _after(delivery: Delivery, event: DomainEvent, metadata: EventMetadata) -> D
     evolve_shared(state, event, metadata.at)
     spent, paused = state.spent, state.budget.paused
     match event:
-        case TurnAttemptFailed():
-            wait = state.outstanding[event.turn_id].provider_wait
-            paused += (wait - metadata.at if wait else 0) - _unused_wait(delivery, event.turn_id, metadata.at)
-        case TurnRetried() | Settled():
-            paused -= _unused_wait(delivery, event.turn_id, metadata.at)
+        case event if isinstance(event, AttemptOver | TurnRetried):
+            paused += _wait_left(state, event.turn_id, metadata.at) - _wait_left(delivery, event.turn_id, metadata.at)
             if isinstance(event, TurnAnswered) and event.role == "dev":
                 state.author, state.written = event.agent, event.files
         case SessionUnattended():
@@ -92,7 +89,7 @@ def _after(delivery: Delivery, event: DomainEvent, metadata: EventMetadata) -> D
                 state.scope_request = replace(state.scope_request, at=metadata.at)
         case PermissionEvent() if delivery.asking_since and state.asking_since is None:
             paused += metadata.at - delivery.asking_since
-    if delivery.held_since is not None and isinstance(event, TurnAttemptFailed | TurnRetried | Settled | SessionForked):
+    if delivery.held_since is not None and isinstance(event, AttemptOver | TurnRetried | SessionForked):
         paused += 0 if isinstance(event, SessionForked) else max(0, metadata.at - delivery.held_since)
         state.held_since = None
     if spent is not state.budget.spent or paused != state.budget.paused:
@@ -100,9 +97,10 @@ def _after(delivery: Delivery, event: DomainEvent, metadata: EventMetadata) -> D
     return state
 
 
-def _unused_wait(before: Delivery, turn_id: str, at: int) -> int:
-    """The rest of a provider's wait that ends early."""
-    turn = before.outstanding.get(turn_id)
+def _wait_left(delivery: Delivery, turn_id: str, at: int) -> int:
+    """Returns how long the turn still waits for a provider. That time is paused as the wait begins, and given back if
+    it ends early."""
+    turn = delivery.outstanding.get(turn_id)
     return max(0, (turn.provider_wait or at) - at) if turn is not None else 0
 
 

@@ -30,7 +30,7 @@ from domain.session.attempts import ONCE, Failure
 from domain.session.children import Decide
 from domain.session.decision import Events, ask, cancel_turns, content, end_attempt, read
 from domain.session.shared_steps import retry_failed, retry_waiting
-from domain.session.turns import ExpireTurn, RecordReply, RetryTurn, TurnAttemptFailed, TurnRequested
+from domain.session.turns import ExpireTurn, RecordReply, RetryTurn, Settled, TurnRequested
 from domain.values.base import Command, Text, iso
 from domain.values.budget import Extension
 from domain.values.sentences import Sentence, coded
@@ -128,7 +128,7 @@ def record_reply(now: Talk, command: RecordReply) -> Events:
     failure = command.failure or _contradiction(now, command, turn.role)
     event = end_attempt(now, command, failure, barred=authors if turn.role == "reviewer" else ())
     yield event
-    if isinstance(event, TurnAttemptFailed):
+    if not isinstance(event, Settled):
         return
     command = command.model_copy(update={"failure": failure})
     words = content(command, command.reply)

@@ -50,7 +50,7 @@ from domain.session.decision import Events, cancel_turns, clear_agents, content,
 from domain.session.revision_rules import request_revision
 from domain.session.revisions import ReviseSession
 from domain.session.shared_steps import close_child, hand_over, retry_failed, retry_waiting
-from domain.session.turns import RecordPackage, RecordReply, RetryTurn, TurnAttemptFailed, TurnFailed
+from domain.session.turns import RecordPackage, RecordReply, RetryTurn, Settled, TurnFailed
 from domain.session.workspace import ResultPublished
 from domain.triage import triage
 from domain.values.base import Command, Unreadable
@@ -252,7 +252,7 @@ def record_reply(now: Run, command: RecordReply) -> Events:
     barred = now.state.wrote(now.state.reports) if state == "judging" else ()
     event = end_attempt(now, command, _failure(now.state, command, lane), barred=barred)
     yield event
-    if isinstance(event, TurnAttemptFailed):
+    if not isinstance(event, Settled):
         return
     command = command.model_copy(update={"failure": event.failure if isinstance(event, TurnFailed) else None})
     words = content(command, command.reply)

@@ -7,7 +7,7 @@ from domain.session.activity import ActivityRecorded, ActivitySummary, activity_
 from domain.session.decision import Events, Now
 from domain.session.permission_rules import withdrawn
 from domain.session.state import Session
-from domain.session.turns import Settled, TurnAttemptFailed, TurnCancelled
+from domain.session.turns import AttemptOver, TurnCancelled
 from domain.values.base import Blob, DomainEvent, Usage, Value
 
 S = TypeVar("S", bound=Session)
@@ -41,12 +41,9 @@ class AttemptEnds:
 
     def added(self, now: Now[S], rules: Events) -> Events:
         for event in rules:
-            match event:
-                case Settled() | TurnAttemptFailed():
-                    yield from self._with_work(event) if isinstance(event, TurnCancelled) else (event,)
-                    yield from withdrawn(now, event.turn_id)
-                case _:
-                    yield event
+            yield from self._with_work(event) if isinstance(event, TurnCancelled) else (event,)
+            if isinstance(event, AttemptOver):
+                yield from withdrawn(now, event.turn_id)
 
     def _with_work(self, event: TurnCancelled) -> Events:
         work = self._so_far(event.turn_id)

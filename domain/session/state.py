@@ -47,6 +47,7 @@ from domain.session.team_decisions import DecisionPolicy
 from domain.session.turns import (
     SCRIPTED,
     AgentSessionsCleared,
+    AttemptEnd,
     FenceLevel,
     TurnAnswered,
     TurnAttemptFailed,
@@ -284,7 +285,7 @@ class Session:
 
 def evolve_shared(state: Session, event: DomainEvent, at: int) -> None:
     """Assign the changes of events that every kind of session has; other events change nothing here."""
-    if isinstance(event, TurnAnswered | TurnAttemptFailed | TurnFailed):
+    if isinstance(event, AttemptEnd):
         if event.fence is not None:
             state.fence = weakest(state.fence, event.fence)
             state.fence_gaps = tuple(sorted({*state.fence_gaps, *event.fence_gaps}))

@@ -155,8 +155,14 @@ class TurnCancelled(Settled):
     reason: str
 
 
-AttemptEnd = TurnAnswered | TurnFailed | TurnAttemptFailed
+AttemptFailure = TurnFailed | TurnAttemptFailed
+"""An attempt ended without an answer that can be used, the last one of a turn or not."""
+AttemptEnd = TurnAnswered | AttemptFailure
 """An attempt ended, with an answer or without one that can be used."""
+AttemptOver = AttemptEnd | TurnCancelled
+"""Nobody works on a turn any more: its attempt ended, or the turn was cancelled, perhaps before any."""
+TurnWaits = TurnRequested | TurnAttemptFailed | TurnRetried
+"""A turn waits to be taken, for the first time or again."""
 
 
 def is_stand_in(event: Settled) -> bool:

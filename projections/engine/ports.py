@@ -17,9 +17,7 @@ from domain.session.children import ChildRequested
 from domain.session.record import Omitted, Recorded, Sight
 from domain.session.turns import (
     AgentSessionsCleared,
-    TurnAnswered,
-    TurnAttemptFailed,
-    TurnFailed,
+    AttemptEnd,
     TurnRequested,
 )
 from domain.values.base import DomainEvent
@@ -134,7 +132,7 @@ _REPLIED: Final = frozenset(
 )  # fmt: skip
 OMITTED: Final[Omitted] = {
     TurnRequested: _PROMPTED,
-    **dict.fromkeys((TurnAnswered, TurnFailed, TurnAttemptFailed), _REPLIED),
+    **dict.fromkeys(get_args(AttemptEnd), _REPLIED),
     **dict.fromkeys(
         (ActivityRecorded, AgentSessionsCleared, ArtifactCreated, ChildRequested, WorkReported, *CHANNEL_EVENTS)
     ),

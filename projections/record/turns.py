@@ -14,9 +14,9 @@ from domain.session.permissions import PermissionEvent
 from domain.session.record import Recorded
 from domain.session.turns import (
     AttemptEnd,
+    AttemptOver,
     Settled,
     TurnAnswered,
-    TurnAttemptFailed,
     TurnCancelled,
     TurnFailed,
     TurnRequested,
@@ -138,7 +138,7 @@ def follow(turns: Turns, recorded: Recorded) -> None:
             turns[event.turn_id].done = _done(recorded, event)
         case TurnRetried() as event if event.turn_id in turns:
             turns[event.turn_id].retried = recorded.version
-        case (Settled() | TurnAttemptFailed()) as event if event.turn_id in turns:
+        case event if isinstance(event, AttemptOver) and event.turn_id in turns:
             turn = turns[event.turn_id]
             attempt = _attempt(recorded, event)
             attempt.activity, turn.done = turn.done, None
@@ -166,7 +166,7 @@ def _done(recorded: Recorded, event: ActivityRecorded) -> ActivityEntry:
     return ActivityEntry(recorded.version, event.tools_total, event.denied, transcript)
 
 
-def _attempt(recorded: Recorded, event: Settled | TurnAttemptFailed) -> Attempt:
+def _attempt(recorded: Recorded, event: AttemptOver) -> Attempt:
     attempt = Attempt(
         number=event.attempt,
         version=recorded.version,
@@ -177,20 +177,19 @@ def _attempt(recorded: Recorded, event: Settled | TurnAttemptFailed) -> Attempt:
     )
     if isinstance(event, AttemptEnd):
         attempt.fence, attempt.fence_gaps = event.fence, event.fence_gaps
-        attempt.refused_hosts = event.refused_hosts
+        attempt.refused_hosts, attempt.model = event.refused_hosts, event.model
+        attempt.prompt, attempt.reply = _text(recorded, event, "prompt"), _text(recorded, event, "reply")
     match event:
         case TurnAnswered():
             attempt.by = stand_in(recorded)
-            attempt.outcome, attempt.model, attempt.resumed = ANSWERED, event.model, event.resumed
+            attempt.outcome, attempt.resumed = ANSWERED, event.resumed
             attempt.files = [Change(path) for path in event.files]
-            attempt.prompt, attempt.reply = _text(recorded, event, "prompt"), _text(recorded, event, "reply")
             attempt.patch = _text(recorded, event, "patch")
-        case TurnFailed() | TurnAttemptFailed():
-            attempt.outcome, attempt.model = FAILED if isinstance(event, TurnFailed) else TRIED, event.model
-            attempt.failure, attempt.detail = event.failure.code, event.failure.why
-            attempt.prompt, attempt.reply = _text(recorded, event, "prompt"), _text(recorded, event, "reply")
         case TurnCancelled():
             attempt.detail = event.reason
+        case _:
+            attempt.outcome = FAILED if isinstance(event, TurnFailed) else TRIED
+            attempt.failure, attempt.detail = event.failure.code, event.failure.why
     return attempt
 
 
@@ -203,7 +202,7 @@ def stand_in(recorded: Recorded) -> str | None:
     return person(actor)
 
 
-def _text(recorded: Recorded, event: Settled | TurnAttemptFailed, name: str) -> Section | None:
+def _text(recorded: Recorded, event: AttemptOver, name: str) -> Section | None:
     text = getattr(event, name)
     return _section(recorded, name, text) if text is not None and text.length else None
 
@@ -243,7 +242,7 @@ def _place(turns: Turns, recorded: Recorded) -> tuple[str, str | None, int | Non
             return event.role, None if phase is None else str(phase), event.round or None, None
         case TurnRequested() as event:
             return event.role, event.phase, event.iteration or event.round, event.turn_id
-        case (ActivityRecorded() | PermissionEvent() | Settled() | TurnAttemptFailed() | TurnRetried()) as event:
+        case event if isinstance(event, ActivityRecorded | PermissionEvent | AttemptOver | TurnRetried):
             turn = turns.get(event.turn_id)
             role = turn.role if turn else str(getattr(event, "role", "supervisor"))
             phase, number = (turn.phase, turn.number or None) if turn else (None, None)

@@ -8,12 +8,12 @@ from its source counts once.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, get_args
 
 from pydantic import Field
 
 from domain.session.record import Recorded
-from domain.session.turns import TurnAttemptFailed, TurnCancelled, TurnFailed, TurnRetried
+from domain.session.turns import AttemptFailure, TurnCancelled, TurnFailed, TurnRetried
 from domain.values.base import iso, milliseconds
 from projections.engine.ports import Database
 from projections.reports.ledger import (
@@ -51,10 +51,10 @@ def _read(_: Database, recorded: Recorded) -> Values | None:
     match event:
         case TurnRetried() | TurnCancelled():
             return {"what": ENDED, "turn_id": event.turn_id}
-        case TurnAttemptFailed() | TurnFailed():
-            until = event.retry_at if isinstance(event, TurnAttemptFailed) else None
+        case _ if isinstance(event, AttemptFailure):
+            until = None if isinstance(event, TurnFailed) else event.retry_at
             return {
-                "what": AGAIN if isinstance(event, TurnAttemptFailed) else LAST,
+                "what": LAST if isinstance(event, TurnFailed) else AGAIN,
                 "turn_id": event.turn_id,
                 "cause": event.failure.code,
                 "agent": event.agent,
@@ -66,7 +66,7 @@ def _read(_: Database, recorded: Recorded) -> Values | None:
     return None
 
 
-PROJECTION = LEDGER.projection(_read, TurnAttemptFailed, TurnFailed, TurnRetried, TurnCancelled)
+PROJECTION = LEDGER.projection(_read, *get_args(AttemptFailure), TurnRetried, TurnCancelled)
 
 
 class WaitGroup(NamedTuple):

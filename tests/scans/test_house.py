@@ -12,7 +12,7 @@ LATE_IMPORTS = {"domain": 1, "adapters": 23, "projections": 2, "api": 63}
 """Imports in functions. A short command starts without what it may not need: `--help` imports nothing of the rooms, and
 `list`, `show` and `inbox` read files without the application. A server starts the parts that its settings name, and
 packages of others are imported where an agent or a database needs them."""
-INTERPRETERS = 20
+INTERPRETERS = 9
 """Files that interpret one event, the failed attempt of a turn: kinds, views and reports have cases of their own."""
 VERBAL_NAMES = 5
 QUESTIONS = 311

@@ -15,10 +15,10 @@ from adapters.turns.lease.presence import Peers
 from adapters.turns.lease.routing import Routing
 from adapters.turns.result.shared_workspaces import Sharing
 from domain.session.record import Recorded
-from domain.session.turns import AgentSessionsCleared, Settled, TurnAttemptFailed, TurnRequested, TurnRetried
+from domain.session.turns import AgentSessionsCleared, Settled, TurnWaits
 
 log = logging.getLogger(__name__)
-_NEWS: Final = (TurnRequested, TurnAttemptFailed, TurnRetried, Settled, AgentSessionsCleared)
+_NEWS: Final = TurnWaits | Settled | AgentSessionsCleared
 LOOK = 100
 """How many waiting turns are read at once to take one of them."""
 
@@ -113,4 +113,4 @@ def news(page: Iterable[Recorded]) -> list[Recorded]:
 
 def asks(page: Iterable[Recorded]) -> bool:
     """True if turns have started to wait."""
-    return any(isinstance(recorded.event, TurnRequested | TurnAttemptFailed | TurnRetried) for recorded in page)
+    return any(isinstance(recorded.event, TurnWaits) for recorded in page)

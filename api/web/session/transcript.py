@@ -12,7 +12,7 @@ from api.web.session.context import LONG, SENTENCE, PanelContext, event_of, tame
 from api.web.session.validation_report import looks_bad, uncoloured
 from domain.session.activity import ActivityRecorded, ToolUse
 from domain.session.permissions import PermissionDecided, PermissionRequested
-from domain.session.turns import TurnAttemptFailed, TurnFailed
+from domain.session.turns import AttemptFailure, TurnFailed
 from projections.record.turns import Attempt, TurnEntry
 
 READ: Final = 4_000_000
@@ -130,8 +130,8 @@ def _lines(text: str) -> Row:
 def _failed(context: PanelContext, attempt: Attempt) -> Row:
     """The end of an attempt, and what came next."""
     event = event_of(context, attempt.version)
-    tried = event if isinstance(event, TurnAttemptFailed) else None
-    assert isinstance(event, TurnAttemptFailed | TurnFailed), "only failed attempts have a failure"
+    assert isinstance(event, AttemptFailure), "only failed attempts have a failure"
+    tried = None if isinstance(event, TurnFailed) else event
     return {
         "kind": "failed",
         "version": attempt.version,
