@@ -208,7 +208,9 @@ def confine(path: str) -> str:
 
 def is_of_git(part: str) -> bool:
     """True if some file system takes this part of a path for `.git`."""
-    seen = "".join(character for character in part if unicodedata.category(character) != "Cf")
+    seen = part
+    if not part.isascii():
+        seen = "".join(character for character in part if unicodedata.category(character) != "Cf")
     return seen.casefold().partition(":")[0].rstrip(". ") in (".git", "git~1")
 
 

@@ -14,6 +14,7 @@ import stat
 import subprocess
 import tempfile
 from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -245,9 +246,9 @@ def _withheld(repository: Recorder) -> list[str]:
 # The agents' own git.
 
 
-def tracked_inside(repository: Recorder, tree: Path) -> set[bytes]:
-    """The paths that the agents' git in the folder tracks. Their index is only data: a copy of it is listed by our own
-    git; nothing else of theirs is read. One that cannot be read lists nothing."""
+def tracked_inside(repository: Recorder, tree: Path, others: AbstractSet[bytes]) -> set[bytes]:
+    """The paths that the agents' git in the folder tracks beside the others. Their index is only data: a copy of it
+    is listed by our own git; nothing else of theirs is read. One that cannot be read lists nothing."""
     with tempfile.TemporaryDirectory(prefix="theirs-", dir=repository.path) as private:
         copy = Path(private) / "index"
         if not _copied(tree, copy):
@@ -256,7 +257,7 @@ def tracked_inside(repository: Recorder, tree: Path) -> set[bytes]:
             output = repository.run("ls-files", "-z", index=copy)
         except WorkspaceError:
             return set()
-    return {path for path in output.split(b"\0") if path and _is_inside(os.fsdecode(path))}
+    return {path for path in set(output.split(b"\0")) - others if path and _is_inside(os.fsdecode(path))}
 
 
 def _copied(tree: Path, copy: Path) -> bool:

@@ -343,11 +343,9 @@ class Index:
         new = rules.recorded(self.repository, self._new_files(tree, rules.patterns()))
         if rules.base is None:
             return new
-        forced = tracked_inside(self.repository, tree).difference(new)
-        if not forced:
-            return new
-        tracked, put = set(self._run("ls-files", "-z").split(b"\0")), withheld(self.repository)
-        return [*new, *sorted(path for path in forced - tracked if path not in put)]
+        in_sight = {*new, *self._run("ls-files", "-z").split(b"\0")}
+        forced, put = tracked_inside(self.repository, tree, in_sight), withheld(self.repository)
+        return [*new, *sorted(path for path in forced if path not in put)]
 
     def _new_files(self, tree: Path, never: Sequence[str] = ()) -> list[bytes]:
         """The files that are unknown and not ignored by the project, also inside repositories that an agent has

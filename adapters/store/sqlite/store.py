@@ -4,6 +4,7 @@ WAL with `synchronous=FULL`: an answer leaves after its bytes are synced. Positi
 backup or VACUUM never renumbers them; event rows are never changed or deleted.
 """
 
+import os
 import queue
 import sqlite3
 import threading
@@ -260,7 +261,7 @@ class SqliteStore(SqlRecorder):
 def wal_bytes(path: Path) -> int:
     """The size of the write-ahead log of the file, 0 without one."""
     try:
-        return path.with_name(f"{path.name}-wal").stat().st_size
+        return os.stat(f"{path}-wal").st_size  # noqa: PTH116 - each commit asks, and making a path takes three times as long
     except FileNotFoundError:
         return 0
 
