@@ -38,6 +38,18 @@ def _again(agent: AgentPhases) -> AgentPhases:
 
 
 def concerned(run: Orchestration) -> frozenset[int]:
-    """The places of the agents whose work a person wants changed: those who changed files, or all if none did."""
+    """The places of the agents whose work a person wants changed: those who changed the files that the comments are on;
+    where there are words about more than files, those who changed any; all if none did."""
     paused = {place for place, agent in enumerate(run.agents) if agent.checkpointed and not agent.completed}
-    return frozenset(run.changed or range(len(run.agents))) | paused
+    return (_of_commented_files(run) or frozenset(run.changed or range(len(run.agents)))) | paused
+
+
+def _of_commented_files(run: Orchestration) -> frozenset[int]:
+    """The places that changed the files that the requests are about, if they are about nothing else and somebody did
+    change each."""
+    requests = [revision for revision in run.revisions if revision.status != "done"]
+    paths = {run.comments.by_id[name].path for revision in requests for name in revision.comments}
+    changers = {path: [place for place, files in run.changed.items() if path in files] for path in paths}
+    if any(revision.text.head for revision in requests) or not all(changers.values()):
+        return frozenset()
+    return frozenset(place for places in changers.values() for place in places)

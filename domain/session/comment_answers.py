@@ -47,13 +47,17 @@ def illegible_answers(session: Session, command: RecordReply) -> Failure | None:
 
 def answer_comments(now: Now[S], command: RecordReply) -> Events:
     """Record what the reply says to comments, as far as it holds: `fixed` needs a change of the comment's lines or of
-    a path that the answer names. Lines that changed without an answer are fixed, too."""
+    a path that the answer names. Lines that changed without an answer are fixed, too, and what was fixed stays so until
+    it changes again."""
     if command.failure is not None:
         return
     answers = {each.comment_id: each for each in _answers(now.state, command)}
     for comment in _unsettled(now.state):
         answer = answers.get(comment.comment_id)
-        event = _with_words(comment, answer, command) if answer else _without_words(comment, command)
+        if answer and not _is_settled(comment, answer, command):
+            event: CommentAnswered | None = _with_words(comment, answer, command)
+        else:
+            event = _without_words(comment, command)
         if event is not None:
             yield event
 
@@ -106,6 +110,15 @@ def _names(session: Session) -> frozenset[str]:
 
 def _unsettled(session: Session) -> Iterator[Comment]:
     return (each for each in asked_comments(session) if each.status not in _FOR_PEOPLE)
+
+
+def _is_settled(comment: Comment, answer: AnsweredComment, command: RecordReply) -> bool:
+    """Returns whether the comment was fixed before in the same request, and this turn touched nothing of that: an agent
+    with another task has only seen it."""
+    if comment.status != "fixed" or answer.answer == "fixed" or comment.path is None:
+        return False
+    named = {posixpath.normpath(path) for each in comment.newest_answers for path in each.changed_paths}
+    return comment.comment_id not in command.touched_comments and named.isdisjoint(command.files)
 
 
 def _with_words(comment: Comment, answer: AnsweredComment, command: RecordReply) -> CommentAnswered:

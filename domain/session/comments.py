@@ -103,7 +103,7 @@ def comment_command(event: CommentMade) -> AddComment:
 
 def touched_by(events: Sequence[DomainEvent]) -> tuple[str, ...]:
     """Returns the comments whose lines a turn has changed, as far as it mattered for what was recorded with its end."""
-    return tuple(each.comment_id for each in events if isinstance(each, CommentAnswered) and each.answer == "fixed")
+    return tuple(each.comment_id for each in events if isinstance(each, CommentAnswered) and each.answer != "unchanged")
 
 
 class CommentAnswer(Value):

@@ -251,15 +251,15 @@ WROTE: dict[str, Any] = {
 }
 
 
-def team() -> OrchestrationStory:
-    """A run that is done, and that a person wants changed."""
+def team(*places: dict[str, Any]) -> OrchestrationStory:
+    """A run that is done, and that a person wants changed: on lines and as a whole, unless it is said."""
     story = OrchestrationStory(max_rounds=3)
     story.answer(plan(subtask("Backend"), subtask("Docs")))
     story.works("Backend", **WROTE)
     story.works("Docs", files=("b",))
     story.answer(verdicts(Backend=True, Docs=True, all_done=True))
     assert story.run.status == "done"
-    revised(story, ON_LINES, ON_WHOLE)
+    revised(story, *(places or (ON_LINES, ON_WHOLE)))
     return story
 
 
@@ -270,6 +270,29 @@ def test_agents_of_a_run_share_the_comments() -> None:
     story.works("Docs", says(said("answered", "c2")))
     story.answer(verdicts(Backend=True, Docs=True, all_done=True))
     assert (story.run.status, only(story, "c2").status) == ("done", "answered")
+    replays(story)
+
+
+@pytest.mark.parametrize("answer", ["answered", "declined"])
+@pytest.mark.parametrize("place", [ON_LINES, ON_FILE])
+def test_what_one_agent_of_a_run_has_fixed_stays_fixed_when_another_speaks_of_it(
+    place: dict[str, Any], answer: str
+) -> None:
+    story = team(place, {"path": "b"})
+    story.works("Backend", says(said("fixed", changed=["a"])), touched_comments=("c1",), files=("a",))
+    story.works("Docs", says(said(answer)), files=("b",), touched_comments=("c2",))
+    assert (only(story).status, len(only(story).answers)) == ("fixed", 1)
+    story.answer(verdicts(Backend=True, Docs=True, all_done=True))
+    assert (story.run.status, only(story).status) == ("done", "fixed")
+    replays(story)
+
+
+@pytest.mark.parametrize("again", [{"touched_comments": ("c1",)}, {"files": ("names",)}])
+def test_what_was_fixed_may_be_taken_back(again: dict[str, Any]) -> None:
+    story = team(ON_LINES, {"path": "b"})
+    story.works("Backend", says(said("fixed", changed=["names"])), files=("names",))
+    story.works("Docs", says(said("declined")), **again)
+    assert only(story).status == "declined"
     replays(story)
 
 

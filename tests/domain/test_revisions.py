@@ -392,6 +392,35 @@ def test_only_the_agents_who_changed_files_work_on_it() -> None:
     replays(story)
 
 
+@pytest.mark.parametrize(
+    ("places", "words", "asked"),
+    [
+        ([{"path": "a.py", "line": 1}], "", ["Backend"]),
+        ([{"path": "b.md"}], "", ["Docs"]),
+        ([{"path": "a.py"}, {"path": "b.md"}], "", ["Backend", "Docs"]),
+        ([{"path": "a.py"}], "And be brief.", ["Backend", "Docs"]),
+        ([{"path": "a.py"}, {}], "", ["Backend", "Docs"]),
+        ([{"path": "a.py"}, {"path": "old.py"}], "", ["Backend", "Docs"]),
+    ],
+)
+def test_comments_on_files_concern_the_agents_who_changed_them(
+    places: list[dict[str, Any]], words: str, asked: list[str]
+) -> None:
+    story = OrchestrationStory().planned(subtask("Backend"), subtask("Docs"))
+    story.works("Backend", files=("a.py",))
+    story.works("Docs", files=("b.md",))
+    story.answer(verdicts(all_done=True, Backend=True, Docs=True))
+    for place in places:
+        story.when(AddComment(text="Name this.", actor="person:ann", **place))
+    story.when(ReviseSession(text=Text.of(words)[0], actor="person:ann"))
+    worked = []
+    while story.run.state == "working":
+        worked.append(story.asked[0])
+        story.works(story.asked[0])
+    assert worked == asked
+    replays(story)
+
+
 def test_a_run_at_a_checkpoint_comes_back_to_it() -> None:
     story = paused()
     phases = story.agent("Backend")["phaseProfile"]
