@@ -133,7 +133,7 @@ def _new(name: str, scope: Scope, expires: str | None) -> tuple[str, Key]:
             code=exits.USAGE,
         )
     try:
-        until = int(time.time()) + seconds_of(expires) if expires else None
+        until = int(time.time()) + seconds_of(expires) if expires is not None else None
     except ValueError as error:
         raise Failed(f"--expires: {exits.words_of(error)}", code=exits.USAGE) from None
     key = f"hansard_{secrets.token_urlsafe(32)}"

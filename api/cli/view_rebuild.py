@@ -111,8 +111,8 @@ class _Frozen:
         return self._store.sight(*positions)._replace(head=self._head)
 
     def gone_back(self, since: int) -> int:
-        """The epoch `since`: a copy of the views is compared, and nothing is noted in the log."""
-        return since
+        """The log's own epoch, whatever the views have seen: a copy of them is compared, and nothing is noted."""
+        return self.sight().epoch
 
     def log(
         self,

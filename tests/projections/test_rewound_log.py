@@ -215,6 +215,30 @@ def test_an_epoch_that_went_with_the_log_is_counted_on(views: SqliteViews) -> No
         assert (follower.epoch, log.epoch) == (2, 2)
 
 
+class ReadTwin(Twin):
+    """A log that is only read: nobody notes in it that it has gone back."""
+
+    def gone_back(self, since: int) -> int:
+        return self.sight().epoch
+
+
+@pytest.mark.parametrize("left", [0, 30, 65])
+def test_a_log_that_is_only_read_is_followed_to_its_end_whatever_the_views_have_seen(
+    views: SqliteViews, left: int
+) -> None:
+    log, events = Twin(), success().events
+    log.add(events)
+    with following(log, views) as (follower, _):
+        for each in (60, 50):
+            cut(log, each)
+            follower.catch_up()
+        assert follower.epoch == 2
+    with following(ReadTwin(events[:left]), views) as (follower, _):
+        assert (follower.epoch, follower.position) == (0, left)
+        assert seen(views) == there(ReadTwin(events[:left]))
+        follower.catch_up()
+
+
 def test_a_view_of_another_release_is_no_log_that_has_gone_back(views: SqliteViews) -> None:
     log = Twin()
     log.add(success().events)

@@ -12,7 +12,7 @@ _OTHERS: Final = (
     "SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     " AND application_name LIKE 'hansard%'"
 )
-_KEPT: Final = ("keys", "secrets")
+_KEPT: Final = ("keys", "links", "secrets")
 """Tables that an export does not have, and that stay those of the database."""
 
 

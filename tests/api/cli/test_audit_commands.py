@@ -116,6 +116,33 @@ def test_a_backup_is_verified_as_the_log_that_it_is(hansard: Hansard, log: Path,
     assert hansard("verify").code == 0
 
 
+def test_a_copy_of_before_the_log_went_back_has_no_views_of_its_own(
+    hansard: Hansard, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither what the folder's views were made from, nor how often the log has gone back since, is the copy's."""
+    monkeypatch.setenv("HANSARD_DATA_DIR", str(tmp_path / "data"))
+    assert hansard("rebuild").code == 0
+    copy = tmp_path / "copy.db"
+    assert hansard("backup", str(copy)).code == 0
+    views = tmp_path / "data" / "views" / "views.db"
+    change(views, "INSERT INTO epoch VALUES (1, 3)")
+    change(views, "UPDATE witness SET hash = x'00'")
+    assert hansard("verify", str(copy)).code == 0
+    assert hansard("verify", str(log)).code == 8, "the log's own are compared with it, however it is named"
+    assert hansard("verify").code == 8
+
+
+def test_views_of_a_log_that_had_gone_back_are_compared_with_an_older_one(
+    hansard: Hansard, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HANSARD_DATA_DIR", str(tmp_path / "data"))
+    assert hansard("rebuild").code == 0
+    views = tmp_path / "data" / "views" / "views.db"
+    change(views, "INSERT INTO epoch VALUES (1, 3)")
+    change(views, "UPDATE progress SET event_id = 'another'")
+    assert hansard("verify").code == 0
+
+
 def test_no_log_is_not_found(hansard: Hansard, own_log: Path) -> None:
     for words in (["verify"], ["export"], ["checkpoint"], ["backup", "x.db"], ["prove", "x", "1"]):
         result = hansard(*words)

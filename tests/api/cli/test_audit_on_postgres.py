@@ -3,12 +3,14 @@
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import orjson
 import psycopg
 import pytest
 
+from adapters.store.location import open_store
 from adapters.store.rows import chained
 from adapters.store.sql.compression import pack, unpack
 from domain.session.redaction import TextRedacted
@@ -96,3 +98,23 @@ def test_no_redaction_excuses_a_rewritten_event(hansard: Hansard, url: str, tmp_
         assert result.code == 8
         assert result.out.startswith(f"position {place}: "), words
     assert hansard("export", "--output", str(tmp_path / "out.jsonl")).code != 0
+
+
+def test_an_export_is_restored_beside_the_keys_and_links_that_the_database_has(
+    url: str, hansard: Hansard, tmp_path: Path
+) -> None:
+    export = tmp_path / "log.jsonl"
+    export.write_text(hansard("export").out, encoding="utf-8")
+    assert hansard("key", "new", "ada").code == 0
+    with closing(open_store(url)) as store:
+        assert store.vault is not None
+        store.vault.put_link("a" * 64, "ada")
+    done = hansard("restore", str(export))
+    assert done.code == 0, done.err
+    verified = hansard("verify")
+    assert verified.code == 0, verified.out
+    assert "ada" in hansard("key", "list").out
+    with closing(open_store(url)) as store:
+        assert store.vault is not None
+        assert store.vault.take_link("a" * 64) == "ada"
+    assert hansard("verify").code == 0

@@ -28,6 +28,14 @@ def test_a_key_lasts_36500_days_at_most(hansard: Hansard, own_log: Path, far: st
     assert hansard("key", "list").code == 0
 
 
+@pytest.mark.parametrize("never", ["", " ", "0d", "-1d", "d", "1.5d"])
+def test_an_expiry_that_is_none_makes_no_key(hansard: Hansard, own_log: Path, never: str) -> None:
+    """Least of all an empty one, such as an unset variable of a script: it would be valid for ever."""
+    result = hansard("key", "new", "ada", f"--expires={never}")
+    assert (result.code, result.out) == (2, "")
+    assert "ada" not in hansard("key", "list").out
+
+
 def test_the_longest_key_is_listed(hansard: Hansard, own_log: Path) -> None:
     assert hansard("key", "new", "long", "--expires", "36500d").code == 0
     assert "until 21" in hansard("key", "list").out
