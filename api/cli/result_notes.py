@@ -45,6 +45,11 @@ def unchecked(session: Mapping[str, Any]) -> Iterator[str]:
         yield sentence("Not reviewed.")
 
 
+def weaker(session: Mapping[str, Any]) -> list[str]:
+    """Says what makes its validation prove less than before the work, a sentence each."""
+    return [_weaker(weakening) for weakening in (session.get("report") or {}).get("weakened") or ()]
+
+
 def only_applies(session: Mapping[str, Any]) -> bool:
     """True if no commit can be made of the result because only the person's own git can convert its files."""
     values = ((session.get("result") or {}).get("branchProblemSentence") or {}).get("params") or {}
@@ -69,8 +74,7 @@ def _on_validation(session: Mapping[str, Any], result: Mapping[str, Any]) -> Ite
         yield sentence("The validation fails, as before the changes: {commands}.", commands=named)
     if not validated["cleanRoom"]:
         yield sentence("Not checked in a clone.")
-    for weakening in (session.get("report") or {}).get("weakened") or ():
-        yield _weaker(weakening)
+    yield from weaker(session)
     report = session.get("report") or {}
     for command in (report.get("cleanRoom") or {}).get("stale") or ():
         words = "`{command}` failed in the workspace, whose set-up was out of date, and passed in a fresh checkout."
@@ -84,4 +88,6 @@ def _on_validation(session: Mapping[str, Any], result: Mapping[str, Any]) -> Ite
 def _weaker(weakening: Mapping[str, Any]) -> str:
     from domain.checks.weakening import Weakening, weakening_sentence  # only where there is one
 
-    return in_words(weakening_sentence(Weakening.model_validate(weakening)))
+    path = weakening["path"]
+    shown = {**weakening, "path": path and visible_name(path)}
+    return in_words(weakening_sentence(Weakening.model_validate(shown)))

@@ -12,7 +12,7 @@ from api.cli.figures import figures
 from api.cli.handover_words import landing_words, pull_request_words
 from api.cli.labels import HOW_TO_ALLOW, NAMES, gap, recorded, refused_host, sentence
 from api.cli.matrix import MARKS, history, matrix, warnings
-from api.cli.result_notes import checks, only_applies, unchecked
+from api.cli.result_notes import checks, only_applies, unchecked, weaker
 from api.cli.tables import shortened
 from api.cli.terminal import counted, local_time, one_line, visible_name
 from api.cli.waits import doing, is_waiting, questions, why_waiting
@@ -55,6 +55,7 @@ def details(session: "Session", commands: list[str], cause: "ExplainedCause | No
         ("title", session.get("title") or ""),
         *_of_its_kind(session),
         *changed(session),
+        ("proves less", "\n".join(weaker(session)[:_FILES])),
         ("at work", ", ".join(doing(turn) for turn in turns if not is_waiting(turn))),
         ("waits for", "\n".join(doing(turn) for turn in turns if is_waiting(turn))),
         *questions(session),

@@ -14,6 +14,7 @@ from api.web.session.diffing import Changed, Row, rows_of
 from api.web.session.patches import FilePatch, counts, files_of, net
 from api.web.session.result_commands import commands_of
 from api.web.session.turns import TurnCard, patch_of, turns_of
+from domain.checks.weakening import weakening_sentence
 from domain.delivery.events import ValidationFailed
 from domain.delivery.state import Delivery
 from domain.kinds import allowed_actions
@@ -43,7 +44,7 @@ class TurnChanges(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class ChangesShown:
     """`head` is the commit that comments are about, None where nobody may make one; `focus` the turn and `file` the
-    path that is looked at."""
+    path that is looked at. `weaker` says what makes the validation prove less than before."""
 
     head: str | None
     remarks: Sequence[Row]
@@ -59,6 +60,7 @@ class ChangesShown:
     folders: Sequence[tuple[str, Sequence[Row]]]
     files: Sequence[Row]
     marked: Collection[str]
+    weaker: Sequence[str]
     taken: Taken | None
 
 
@@ -93,6 +95,7 @@ def changes(context: PanelContext) -> ChangesShown:
         folders=[(folder, list(group)) for folder, group in groupby(rows, _folder)],
         files=shown_rows,
         marked={mark for group in marks.values() for mark in group},
+        weaker=[context.worded(weakening_sentence(each)) for each in context.session.weakened] if result else [],
         taken=_taken(context, result) if result else None,
     )
 
