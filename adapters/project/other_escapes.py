@@ -173,11 +173,11 @@ def _cargo(workspace: Path, projects: Layout) -> Iterator[Escape]:
 
 
 def _cargo_paths(table: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """Every `path = "…"` of a dependency, replacement or patch, at any depth."""
+    """Every `path = "…"` of a dependency, replacement or patch, at any depth, and of the library itself."""
     for key, value in table.items():
         if not isinstance(value, dict):
             continue
-        if isinstance(path := value.get("path"), str) and key not in ("lib", "package"):
+        if isinstance(path := value.get("path"), str):
             yield key, path
         yield from _cargo_paths(value)
 

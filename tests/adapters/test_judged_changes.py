@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from adapters.turns.question.shown_changes import LISTED, JudgedFiles
+from adapters.turns.question.shown_changes import LISTED, JudgedFiles, changed_lines, diff_of
 from domain.session.workspace import ChangedFile
 
 
@@ -112,3 +112,33 @@ def test_a_name_ends_where_its_quotes_end(name: str) -> None:
     shown = line.removeprefix("- ").removesuffix(" (modified, +1 -2)")
     assert json.loads(shown) == name
     assert all(character.isprintable() for character in line)
+
+
+NAMED = """diff --git "a/{name}" "b/{name}"
+new file mode 100644
+--- /dev/null
++++ "b/{name}"
+@@ -0,0 +1,2 @@
++{line}
++two
+diff --git a/next.py b/next.py
+"""
+
+
+@pytest.mark.parametrize("character", ["\u202e", "\u2066", "\u200b", "\u2028", "\u0085", "\ufeff", "\U000e0041"])
+def test_the_diff_names_files_without_characters_that_a_reader_does_not_see(character: str) -> None:
+    name, line = f"a{character}yp.b", f"one {character}-two"
+    shown = diff_of(NAMED.format(name=name, line=line))
+    number = ord(character)
+    spelt = f"a\\u{number:04x}yp.b" if number < 0x10000 else f"a\\U{number:08x}yp.b"
+    assert shown == NAMED.format(name=spelt, line=line)
+
+
+def test_a_diff_keeps_names_that_can_be_read() -> None:
+    patch = NAMED.format(name="한글 é.py\t", line="-- not a header")
+    assert diff_of(patch) == patch
+
+
+@pytest.mark.parametrize("line", ["a\u2028-b", "a\x0b+b", "a\x0c+b", "a\x85+b", "a\r+b", "@@ -1 +1 @@", "--- a/x"])
+def test_what_looks_like_the_end_of_a_line_adds_no_line_to_those_that_were_seen(line: str) -> None:
+    assert changed_lines(NAMED.format(name="a.py", line=line)) == 2

@@ -7,7 +7,7 @@ because a weakened check is what a judge must not miss; then code, tests, and th
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Self
 
 from adapters.agents.presets.catalogue import instruction_names
@@ -68,10 +68,10 @@ def changes_of(job: Job, workspaces: Workspaces) -> ShownChanges:
         return NO_CHANGES
     if not patch:
         return NO_CHANGES
-    diff = _cut(patch)
+    diff = _cut(diff_of(patch))
     reviewed = ReviewedLines(
-        shown=_changed_lines(diff),
-        of=max(files.lines, _changed_lines(patch)),
+        shown=changed_lines(diff),
+        of=max(files.lines, changed_lines(patch)),
         deciding=tuple(file.path for file in (*files.deciding, *files.tests))[:LISTED],
     )
     words = _PARTIAL.format(percent=reviewed.percent, shown=reviewed.shown, of=reviewed.of)
@@ -196,17 +196,33 @@ def _visible(character: str) -> str:
 _HUNK: Final = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
 
-def _changed_lines(patch: str) -> int:
-    """The numbers of added and removed lines that a diff shows."""
-    count = old = new = 0
-    for line in patch.splitlines():
-        if old > 0 or new > 0:
+def diff_of(patch: str) -> str:
+    """The diff, whose headers spell out what a reader would not see of a name."""
+    lines = _lines(patch)
+    return "\n".join(line if content or line.isascii() else _visible_words(line) for line, content in lines)
+
+
+def _visible_words(line: str) -> str:
+    """The line with its tabs, by which git ends a name with spaces."""
+    return "\t".join("".join(map(_visible, word)) for word in line.split("\t"))
+
+
+def _lines(patch: str) -> Iterator[tuple[str, bool]]:
+    """The lines of a diff, each with whether it is a line of a file and not of a header."""
+    old = new = 0
+    for line in patch.split("\n"):  # a file's line may hold what else is taken for the end of one
+        content = old > 0 or new > 0
+        if content:
             sign = line[:1]
             old, new = old - (sign in ("-", " ")), new - (sign in ("+", " "))
-            count += sign in ("+", "-")
         elif hunk := _HUNK.match(line):
             old, new = int(hunk[1] or 1), int(hunk[2] or 1)
-    return count
+        yield line, content
+
+
+def changed_lines(patch: str) -> int:
+    """The numbers of added and removed lines that a diff shows."""
+    return sum(content and line[:1] in ("+", "-") for line, content in _lines(patch))
 
 
 def _cut(patch: str) -> str:

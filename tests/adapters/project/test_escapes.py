@@ -146,6 +146,20 @@ def test_cargo_path_dependencies_outside_are_escapes(tmp_path: Path) -> None:
     assert [escape.what for escape in look(workspace, "cargo", "test").escapes] == ["crate a", "crate c"]
 
 
+@pytest.mark.parametrize("name", ["lib", "package", "path", "dependencies"])
+@pytest.mark.parametrize("table", ["dependencies", "dev-dependencies", "patch.crates-io", "target.'any'.dependencies"])
+def test_a_cargo_dependency_may_have_any_name(tmp_path: Path, table: str, name: str) -> None:
+    manifest = f'[package]\nname = "x"\n[lib]\npath = "src/lib.rs"\n[{table}]\n{name} = {{ path = "../a" }}\n'
+    workspace = write(tmp_path / "w", **{"Cargo.toml": manifest})
+    escapes = look(workspace, "cargo", "test").escapes
+    assert [(escape.what, escape.path) for escape in escapes] == [(f"crate {name}", str(tmp_path / "a"))]
+
+
+def test_a_cargo_library_outside_is_an_escape(tmp_path: Path) -> None:
+    workspace = write(tmp_path / "w", **{"Cargo.toml": '[package]\nname = "x"\n[lib]\npath = "../x.rs"\n'})
+    assert [escape.path for escape in look(workspace, "cargo", "test").escapes] == [str(tmp_path / "x.rs")]
+
+
 def test_cargo_overrides_outside_are_escapes_in_any_folder(tmp_path: Path) -> None:
     files = {
         "core/Cargo.toml": '[dependencies]\na = { path = "../../a" }\n',
