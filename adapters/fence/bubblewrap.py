@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from adapters.fence.bound_sockets import sockets_in
 from adapters.fence.folders import SYSTEM, find, inside, programs
 from adapters.fence.inside import proxy_variables
 from adapters.fence.landlock import SCOPED, SCOPING, filter_program, landlock_version
@@ -141,12 +142,23 @@ class Bubblewrap:
         layers: dict[Path, tuple[str, ...]] = {
             path: ("--ro-bind-try", str(path), str(path)) for path in (*shown, *ours)
         }
-        for path in _absolute(self.grant.hidden):
+        layers |= {path: _nothing(path) for path in sockets_in((*SYSTEM, *shown))}
+        for path in (*_runtime(), *_absolute(self.grant.hidden)):
             if inside(path, (*SYSTEM, *shown, *readable, *writable)) and path.exists():
-                layers[path] = ("--tmpfs", str(path)) if path.is_dir() else ("--ro-bind", "/dev/null", str(path))
+                layers[path] = ("--tmpfs", str(path)) if path.is_dir() else _nothing(path)
         layers |= {path: ("--ro-bind-try", str(path), str(path)) for path in readable}
         layers |= {path: ("--bind", str(path), str(path)) for path in writable}
         return layers | {place: ("--ro-bind-try", str(path), str(place)) for path, place in self.grant.linked}
+
+
+def _nothing(path: Path) -> tuple[str, ...]:
+    return ("--ro-bind", "/dev/null", str(path))
+
+
+def _runtime() -> tuple[Path, ...]:
+    """The folder in which a person's programs keep their sockets, usually below /run."""
+    folder = os.environ.get("XDG_RUNTIME_DIR", "")
+    return (Path(folder),) if folder.startswith("/") else ()
 
 
 def _own_network(allowed: "Allowed") -> "Loopback | None":

@@ -108,6 +108,55 @@ def test_sockets_without_a_name_are_out_of_reach_even_with_network(level: str, w
     assert "PermissionError" in done.stderr
 
 
+@pytest.mark.parametrize("place", ["tool/bin/a.sock", "tool/var/run/a.sock", "tool/a b.sock"])
+def test_sockets_beside_a_program_are_out_of_reach(workspace: Path, place: str) -> None:
+    """They may lie in a folder that is shown for the sake of its programs."""
+    if not WORKS["bwrap"]:
+        pytest.skip("bwrap does not work here")
+    program, path = workspace.parent / "tool" / "bin" / "program", workspace.parent / place
+    for folder in (program.parent, path.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+    program.write_text(
+        f"#!{os.path.realpath(sys.executable)} -I\nimport socket, sys\n"
+        "[socket.socket(socket.AF_UNIX).connect(path) for path in sys.argv[1:]]\n"
+    )
+    program.chmod(0o755)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen()
+        fence = fenced("bwrap", workspace, network="all")
+        assert inside(fence, workspace, str(program)).exit_code == 0
+        done = inside(fence, workspace, str(program), str(path))
+    assert done.exit_code == 1 and "ConnectionRefused" in done.stderr
+
+
+def test_a_socket_that_is_granted_is_reached(workspace: Path) -> None:
+    if not WORKS["bwrap"]:
+        pytest.skip("bwrap does not work here")
+    path = workspace.parent / "granted.sock"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen()
+        fence = Bubblewrap(Grant(writable=(workspace,), readable=(path,), network="all"))
+        code = f"import socket; socket.socket(socket.AF_UNIX).connect('{path}')"
+        assert python(fence, workspace, code).exit_code == 0
+
+
+def test_the_folder_of_a_persons_sockets_is_hidden_wherever_it_is(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not WORKS["bwrap"]:
+        pytest.skip("bwrap does not work here")
+    program, runtime = workspace.parent / "tool" / "bin" / "list", workspace.parent / "tool" / "runtime"
+    for folder in (program.parent, runtime):
+        folder.mkdir(parents=True)
+    (runtime / "later.sock").touch()
+    program.symlink_to("/bin/ls")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    done = inside(fenced("bwrap", workspace), workspace, str(program), "-A", str(runtime), str(runtime.parent))
+    assert (done.exit_code, "later.sock" in done.stdout, "runtime" in done.stdout) == (0, False, True)
+
+
 def test_a_program_that_does_not_exist_is_not_started(level: str, workspace: Path) -> None:
     for program in ("no-such-program", "./no-such-program", "/no/such/program"):
         done = inside(fenced(level, workspace), workspace, program)
