@@ -45,9 +45,15 @@ def unchecked(session: Mapping[str, Any]) -> Iterator[str]:
         yield sentence("Not reviewed.")
 
 
-def weaker(session: Mapping[str, Any]) -> list[str]:
+def weaker(session: Mapping[str, Any]) -> Iterator[str]:
     """Says what makes its validation prove less than before the work, a sentence each."""
-    return [_weaker(weakening) for weakening in (session.get("report") or {}).get("weakened") or ()]
+    weakened = (session.get("report") or {}).get("weakened") or ()
+    if weakened:
+        from domain.checks.weakening import Weakening, weakening_sentence  # only where there is one
+    for weakening in weakened:
+        path = weakening["path"]
+        shown = {**weakening, "path": path and visible_name(path)}
+        yield in_words(weakening_sentence(Weakening.model_validate(shown)))
 
 
 def only_applies(session: Mapping[str, Any]) -> bool:
@@ -83,11 +89,3 @@ def _on_validation(session: Mapping[str, Any], result: Mapping[str, Any]) -> Ite
         if not flake["known"]:
             words = "Flaky: `{command}` failed {failed} of {runs} times, then passed."
             yield sentence(words, command=flake["command"], failed=flake["failed"], runs=flake["runs"])
-
-
-def _weaker(weakening: Mapping[str, Any]) -> str:
-    from domain.checks.weakening import Weakening, weakening_sentence  # only where there is one
-
-    path = weakening["path"]
-    shown = {**weakening, "path": path and visible_name(path)}
-    return in_words(weakening_sentence(Weakening.model_validate(shown)))

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from api.cli import discussion
@@ -55,7 +56,7 @@ def details(session: "Session", commands: list[str], cause: "ExplainedCause | No
         ("title", session.get("title") or ""),
         *_of_its_kind(session),
         *changed(session),
-        ("proves less", "\n".join(weaker(session)[:_FILES])),
+        ("proves less", "\n".join(islice(weaker(session), _FILES))),
         ("at work", ", ".join(doing(turn) for turn in turns if not is_waiting(turn))),
         ("waits for", "\n".join(doing(turn) for turn in turns if is_waiting(turn))),
         *questions(session),

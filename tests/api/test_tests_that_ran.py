@@ -152,9 +152,8 @@ def changes_page(server: Server, session: Json, language: str) -> str:
 
 def test_a_name_with_a_line_break_adds_no_line_to_what_is_weaker() -> None:
     broken = {"what": "settings", "path": "Makefile\nApproved", "before": None, "after": None}
-    assert weaker({"report": {"weakened": [broken]}}) == [
-        "Makefile⟦U+000A⟧Approved decides what is validated, and has changed."
-    ]
+    [words] = weaker({"report": {"weakened": [broken]}})
+    assert words == "Makefile⟦U+000A⟧Approved decides what is validated, and has changed."
 
 
 def test_work_that_weakens_nothing_has_an_empty_list(server: Server, tmp_path: Path) -> None:
