@@ -5,8 +5,7 @@ from typing import Final, NamedTuple
 
 from api.web import svg
 from api.web.model import clock, money
-from api.web.session.context import PanelContext
-from api.web.session.session_clock import SessionClock, present
+from api.web.session.context import PanelContext, SessionClock
 from domain.delivery.state import Delivery
 from domain.orchestration.state import Orchestration
 from domain.values.base import iso
@@ -72,7 +71,7 @@ def _delivery(context: PanelContext, session: Delivery, points: Sequence[Left]) 
         ("cost", " / ".join(filter(None, (money(snapshot.cost_micros), money(limits.max_cost_micros))))),
         ("unknown", str(session.spent.unknown or "")),
     ]
-    return BudgetShown([row for row in rows if row[1]], lines, clock(axis), present(context))
+    return BudgetShown([row for row in rows if row[1]], lines, clock(axis), context.clock)
 
 
 def _orchestration(context: PanelContext, session: Orchestration, points: Sequence[Left]) -> BudgetShown:
@@ -90,7 +89,7 @@ def _orchestration(context: PanelContext, session: Orchestration, points: Sequen
         ("cost", money(session.spent.cost_micros)),
         ("unknown", str(session.spent.unknown or "")),
     ]
-    return BudgetShown([row for row in rows if row[1]], lines, clock(whole), present(context))
+    return BudgetShown([row for row in rows if row[1]], lines, clock(whole), context.clock)
 
 
 def _stepped(points: Sequence[Left], whole: int, now: float, most: int) -> list[tuple[float, float]]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from markupsafe import Markup
 
@@ -14,6 +14,7 @@ from api.web.model import clock
 from api.web.plain_text import LONGEST_MARKDOWN, cut, shown
 from domain.delivery.state import Delivery
 from domain.discussion.state import Discussion
+from domain.kinds import is_over
 from domain.orchestration.state import Orchestration
 from domain.session.comments import Whereabouts
 from domain.session.state import Session
@@ -35,6 +36,16 @@ SENTENCE, LONG, WHOLE = 300, 2_000, 16_000
 
 class Source(Texts, Histories, Protocol):
     """Where events and long texts are read from."""
+
+
+class SessionClock(NamedTuple):
+    """All that the clocks of the page need to go on from a version: the time used runs while agents are at work, here;
+    the rest of the time since `begin` was waiting."""
+
+    elapsed_ms: int
+    as_of: int
+    ticks: bool
+    begin: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +158,20 @@ class PanelContext:
         return sum(gap for _, gap in self.gaps(version))
 
     @property
-    def begin(self) -> int:
+    def clock(self) -> SessionClock:
+        """The time used, and whether it goes on."""
+        session = self.session
+        stopped = session.stopped_at is not None if isinstance(session, Delivery) else self.badge == "partial"
+        over = stopped or self.imported or is_over(session)
+        return SessionClock(
+            elapsed_ms=self.elapsed_ms,
+            as_of=session.budget_time(session.updated_at) if isinstance(session, Delivery) else session.updated_at,
+            ticks=not (over or self.needs_somebody),
+            begin=self._begin if isinstance(session, Delivery) and not over else 0,
+        )
+
+    @property
+    def _begin(self) -> int:
         """The moment from which its own time counts: of a fork without the time between it and what it shares."""
         return self.trail.at[0] + self._before_forks(self.version)
 

@@ -6,11 +6,10 @@ from typing import NamedTuple, get_args
 
 from api.web.model import clock, money, owner
 from api.web.plain_text import cut, in_line, short_command
-from api.web.session.context import LONG, SENTENCE, PanelContext
+from api.web.session.context import LONG, SENTENCE, PanelContext, SessionClock
 from api.web.session.failure import CauseShown, cause_of
 from api.web.session.leading import Lead, lead
 from api.web.session.pull_requests import PullRequestShown, pull_request_shown
-from api.web.session.session_clock import SessionClock, present
 from api.web.session.status import asked_by, decision
 from api.web.session.turns import live
 from api.web.session.waits import TurnWait, wait_of
@@ -120,7 +119,7 @@ def head(context: PanelContext) -> Head:
         forked_from=context.past(context.trail.forks)[-1:],
         elapsed=context.elapsed,
         paused=() if begins else _paused(context),
-        clock=present(context),
+        clock=context.clock,
     )
 
 
@@ -210,7 +209,7 @@ def overview(context: PanelContext) -> Overview:
         cost=money(spent),
         cost_micros=spent or 0,
         most_cost=money(most),
-        clock=present(context),
+        clock=context.clock,
         gauges=_gauges(session),
         fence=session.fence,
         fence_gaps=session.fence_gaps,
