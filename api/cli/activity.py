@@ -3,7 +3,6 @@
 For example `Claude: Edit calc.py · Run pytest → 1 failed · 0:42`.
 """
 
-import asyncio
 import re
 from collections.abc import Iterable
 from contextlib import suppress
@@ -16,6 +15,7 @@ from urllib.parse import quote
 from api.cli.client import Api, path_of
 from api.cli.exits import Failed
 from api.cli.labels import sentence
+from api.cli.stall import others_have
 from api.cli.tables import shortened
 from api.cli.terminal import minutes, one_line, say
 from api.cli.waits import doing, say_no_worker
@@ -145,13 +145,11 @@ async def say_wait(api: Api, session: "Session") -> None:
     say(sentence("Waits for {turns}.", turns=", ".join(doing(turn) for turn in turns)))
     if api.system is None:
         return
-    from api.node.workers import other_workers, others_have  # the store, once nothing else happens
-
     if api.system.works:
         say(sentence("This process works on it."))
-    elif await asyncio.to_thread(others_have, api.system.settings, agents_of(session)):
+    elif await others_have(api.system.settings, agents_of(session)):
         say(sentence("Another worker on this log works on it."))
-    elif await asyncio.to_thread(other_workers, api.system.settings):
+    elif await others_have(api.system.settings):
         advice = "The workers on this log have another team. To run it here: `hansard resume {session_id}`."
         say(sentence(advice, session_id=session["id"]))
     else:

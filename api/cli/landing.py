@@ -88,7 +88,7 @@ async def _landed(api: Api, session_id: str, onto: str | None) -> Landing:
         if error.code not in (exits.REFUSED, exits.USAGE):
             raise
         return _not_tried(session_id, onto, "refused", " ".join(error.sentences))
-    seen, patience = int(answer["version"]) - 2, StallWatch(api)
+    seen, patience = int(answer["version"]) - 2, StallWatch(api.system)
     turn: str | None = None
     while True:
         events = await api.events(session_id, after=seen)

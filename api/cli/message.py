@@ -194,7 +194,7 @@ def _unclear(answer: "MessageAnswer", *, json: bool) -> int:
 
 async def _wait_for_start(api: Api, session_id: str, origin: str) -> None:
     """Wait until the queued message becomes a session."""
-    line, stall, before = "", StallWatch(api), -1
+    line, stall, before = "", StallWatch(api.system), -1
     while not await _exists(api, session_id):
         channel: ChannelView = await api.get("/api/message", origin=origin)
         busy = channel["busy"]

@@ -98,9 +98,9 @@ class ProcessReader:
     def is_worked_on(self) -> bool:
         if self._files:
             return self._files.is_worked_on()
-        from api.node.workers import other_workers  # settings, and the database that machines share
+        from api.node.workers import others_have  # settings, and the database that machines share
 
-        return other_workers(self._where.settings())
+        return others_have(self._where.settings())
 
 
 def _files_of(where: Where) -> LogFiles | None:
@@ -156,7 +156,7 @@ def _item(row: NeedRow | PermissionRow) -> "WaitingItem":
 
 
 def _open_points(checked: str | None, waits_for: str) -> "list[SentenceData]":
-    from projections.sessions.open_points import open_points
+    from projections.sessions.open_points import open_points  # an empty inbox takes none
 
     points = open_points(checked, waits_for)
     if not points:

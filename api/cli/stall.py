@@ -6,13 +6,14 @@ from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from api.cli.client import Api
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.terminal import one_line, say
 
 if TYPE_CHECKING:
     from api.cli.answers import Session, TurnView
+    from api.node.settings import Settings
+    from api.system import System
 
 
 _LOOK_SECONDS: Final = 1.0
@@ -24,10 +25,10 @@ ABSENT: Final = 5
 
 
 class StallWatch:
-    """For one command. With a server no limit is needed: the server continues."""
+    """For one command, and the system in this process. With a server no limit is needed: the server continues."""
 
-    def __init__(self, api: Api, now: Callable[[], float] = monotonic) -> None:
-        self._system, self._now = api.system, now
+    def __init__(self, system: "System | None", now: Callable[[], float] = monotonic) -> None:
+        self._system, self._now = system, now
         self._looked = -inf
         self._failed = self._alone = 0
         self._why = ""
@@ -82,7 +83,7 @@ class StallWatch:
                 )
             )
         names = {str(turn["agent"]) for turn in agents if turn["work"] == "ask"}
-        if await self._others_have(names):
+        if await others_have(self._system.settings, names):
             elsewhere = "Waiting for {agents}, not in this team; other workers are running on this log."
             return self._say(sentence(elsewhere, agents=_names(agents)))
         self._alone += 1
@@ -104,7 +105,7 @@ class StallWatch:
         assert self._system is not None, "only what is worked on here"
         questions = [turn for turn in turns if turn["work"] == "ask" and not turn.get("external")]
         names = {str(turn["agent"]) for turn in questions}
-        if not names or await self._others_have(names):
+        if not names or await others_have(self._system.settings, names):
             self._alone = 0
             return
         self._alone += 1
@@ -112,17 +113,17 @@ class StallWatch:
             nobody = "No worker on this log has {agents}. To run it here: `hansard resume {session_id}`."
             self._say(sentence(nobody, agents=_names(questions), session_id=session_id))
 
-    async def _others_have(self, agents: Collection[str]) -> bool:
-        """True if another process on this log works with all of these agents."""
-        from api.node.workers import others_have  # the store, once nothing else happens
-
-        assert self._system is not None, "only what is worked on here"
-        return await asyncio.to_thread(others_have, self._system.settings, agents)
-
     def _say(self, sentence: str) -> None:
         if sentence not in self._said:
             say(sentence)
             self._said.add(sentence)
+
+
+async def others_have(settings: "Settings", agents: Collection[str] = ()) -> bool:
+    """True if another process on this log works on turns, with all of these agents. Raises StoreError."""
+    from api.node import workers  # the store, once nothing else happens
+
+    return await asyncio.to_thread(workers.others_have, settings, agents)
 
 
 def _names(turns: "Sequence[TurnView]") -> str:

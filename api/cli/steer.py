@@ -1,6 +1,5 @@
 """`hansard extend`, `cancel`, `retry`, `watch`, `resume`: what a person changes in a running session."""
 
-import asyncio
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from cyclopts import Parameter
@@ -12,6 +11,7 @@ from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Fields, Id, Key, TeamFile, Version, Where, micros
 from api.cli.progress import Shown
+from api.cli.stall import others_have
 from api.cli.start import AsEnd, say_who_goes_on
 from api.cli.terminal import put_json, say
 from api.cli.watch import follow_to_end
@@ -187,10 +187,8 @@ async def resume(session: Id, /, *, json: AsEnd = False, where: Where = HERE, te
     async with connected(where, "all") as api:
         session_id = await resolve_to_change(api, session)
         agents = agents_of((await api.session(session_id))["session"])
-    from api.node.workers import others_have  # the store, which `--help` does not need
-
     # While only commands are run, which any worker does, nobody knows yet who is going to be asked.
-    theirs = bool(agents) and await asyncio.to_thread(others_have, where.settings(), agents)
+    theirs = bool(agents) and await others_have(where.settings(), agents)
     works = where.address() is None and not theirs
     async with connected(where, "work" if works else "all", team=team) as api:
         current = (await api.session(session_id))["session"]

@@ -175,7 +175,7 @@ async def follow_to_end(
     A person at the terminal is asked for the decisions that it waits for, and the session continues. `works`: turns
     are worked on in this process, so that it gives up where nothing can happen any more.
     """
-    asks, patience = not json and is_interactive(), StallWatch(api)
+    asks, patience = not json and is_interactive(), StallWatch(api.system)
     following = SessionFollower(api, session_id, after=after, patience=patience, asks=asks, works=works)
     seen: set[str] = set()
     try:

@@ -11,15 +11,10 @@ from adapters.turns.lease.presence import Presence, announced
 from api.node.settings import Settings
 
 
-def other_workers(settings: Settings) -> bool:
-    """True if any other process on this log works on turns, as far as anybody can tell: on this machine, or on any
-    one that shares the database. Raises StoreError."""
-    return bool(_teams_of_others(settings))
-
-
-def others_have(settings: Settings, agents: Collection[str]) -> bool:
-    """True if another process that works on turns has all of these agents in its team; one that does not say which
-    agents it has may have them. Raises StoreError."""
+def others_have(settings: Settings, agents: Collection[str] = ()) -> bool:
+    """True if another process on this log works on turns, as far as anybody can tell, and has all of these agents in
+    its team: on this machine, or on any one that shares the database. One that does not say which agents it has may
+    have them. Raises StoreError."""
     return any(team is None or all(agent in team for agent in agents) for team in _teams_of_others(settings))
 
 

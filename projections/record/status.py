@@ -4,10 +4,13 @@ Our own phrases are translated, everything else stays as recorded. Imports littl
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from domain.orchestration.phrases import ALL_DONE, CHECKPOINT_DONE, RESET, RESET_DONE
 from domain.values.words import Language, Words, words
+
+if TYPE_CHECKING:
+    from domain.values.sentences import SentenceData
 
 _WHY: Final = {
     "converged": "The discussion converged; a person decides.",
@@ -73,7 +76,7 @@ _PHRASES: Final[Mapping[str, str]] = {
 """The default summary."""
 _UNCHANGED: Final = "Nothing was changed."
 _BRANCH: Final = " Branch hansard/"
-"""How the summary of a success names its branch."""
+"""The words before the branch in the summary of a success."""
 
 
 def outcome(view: Mapping[str, Any], language: Language) -> str:
@@ -100,9 +103,7 @@ def _summary(view: Mapping[str, Any], language: Language) -> str:
     if not recorded:
         return ""
     if (sentence := view.get("finalSummarySentence")) and language != "en":
-        from domain.values.sentences import in_language, of_data  # what prints lists starts without them
-
-        return in_language(of_data(sentence), language)
+        return _worded(sentence, language)
     say = words(language, ROOM)
     match view:
         case {"kind": "orchestration", "status": "partial", "reason": "rounds"}:
@@ -126,9 +127,14 @@ def phrase(recorded: str, language: Language) -> str:
         return words(language, ROOM)(_PHRASES[recorded])
     if language == "en" or type(recorded) is not str:  # a sentence is worded with the names of its values
         return recorded
-    from domain.values.sentences import in_language, recognized  # what prints lists starts without them
+    return _worded(recorded, language)
 
-    return in_language(recognized(recorded), language)
+
+def _worded(text: "str | SentenceData", language: Language) -> str:
+    """A text, or a sentence as data, in the reader's language."""
+    from domain.values.sentences import in_language, of_data, recognized  # what prints lists starts without them
+
+    return in_language(recognized(text) if isinstance(text, str) else of_data(text), language)
 
 
 def _delivered(view: Mapping[str, Any], say: Words) -> str:

@@ -10,9 +10,9 @@ import pytest
 
 from adapters.turns.lease.presence import Presence
 from api.cli import stall
-from api.cli.client import Api
 from api.cli.exits import Failed
 from api.cli.stall import ABSENT, FAILING, StallWatch
+from api.system import System
 from tests.api.cli.conftest import Hansard
 
 
@@ -36,7 +36,7 @@ class Waiting:
         self.settings = SimpleNamespace(database="sqlite:///x.db", node_dir=folder)
         (folder / "workers").mkdir(exist_ok=True)
         self.now, self.works = 0.0, works
-        self._patience = StallWatch(cast(Api, SimpleNamespace(system=self)), lambda: self.now)
+        self._patience = StallWatch(cast(System, self), lambda: self.now)
 
     def looks(self, times: int, *turns: dict[str, Any], moved: bool = False) -> None:
         for _ in range(times):
@@ -132,7 +132,7 @@ def test_waiting_for_an_external_agent_is_reported_once(tmp_path: Path, capsys: 
 
 
 def test_a_server_has_its_own_patience() -> None:
-    asyncio.run(StallWatch(cast(Api, SimpleNamespace(system=None))).check([], moved=False))
+    asyncio.run(StallWatch(None).check([], moved=False))
 
 
 @pytest.mark.parametrize(
