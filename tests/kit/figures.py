@@ -1,5 +1,5 @@
 """Count the product files that a command and the first opening of a session's page pass; `python -m tests.kit.figures`
-prints them. Calls are traced in every thread; folding the log afterwards does not count."""
+prints them. Calls are traced in every thread but those that fold the log and keep answers afterwards."""
 
 import sys
 import tempfile
@@ -16,6 +16,8 @@ from tests.api.server import delivery, inside, start
 
 ROOT: Final = Path(__file__).parents[2]
 ROOMS: Final = ("domain", "adapters", "projections", "api")
+AFTERWARDS: Final = ("follower", "answers")
+"""Threads that no request waits for."""
 
 
 class Passed:
@@ -27,7 +29,9 @@ class Passed:
         self._is_watching = False
 
     def trace(self, frame: FrameType, event: str, _: object) -> None:
-        if self._is_watching and event == "call" and frame.f_code.co_filename.startswith(self._prefixes):
+        if not self._is_watching or event != "call" or threading.current_thread().name in AFTERWARDS:
+            return
+        if frame.f_code.co_filename.startswith(self._prefixes):
             self.files.add(frame.f_code.co_filename.removeprefix(f"{ROOT}/"))
 
     @contextmanager
@@ -61,7 +65,7 @@ def files_of(folder: Path, request: Callable[[TestClient, str], object]) -> list
 
 
 def files_of_cancel(folder: Path) -> list[str]:
-    """Returns the files that `POST …/cancel` passes until its events are stored; what is folded afterwards is not among
+    """Returns the files that `POST …/cancel` passes until its events are stored; who is woken then is not among
     them."""
     found = files_of(folder, lambda client, session: client.post(f"/api/sessions/{session}/cancel", json={}))
     return [file for file in found if not file.startswith("projections/")]
