@@ -87,7 +87,7 @@ def _state(event: discussion.DiscussionTransition) -> str:
 
 
 def stop_reason(event: DomainEvent) -> StopReason | None:
-    """Why a discussion stopped, if the event ends it."""
+    """Returns why a discussion stopped, if the event ends it."""
     return _stop_of(type(event))
 
 

@@ -34,7 +34,7 @@ LONGEST_POLL = 1.0
 """Seconds: a wake-up is a hint that may get lost, the poll is not (P10)."""
 
 TRAIL: Final = 1_000
-"""How many pages are remembered by their last event, to know how far a log has gone back."""
+"""Pages that are remembered by their last event, to know how far a log has gone back."""
 
 Listener = Callable[[Sequence[Recorded]], None]
 
@@ -328,7 +328,7 @@ class Follower:
 
     @property
     def failing(self) -> str | None:
-        """Why following does not get on now, which is tried again; None while it does."""
+        """Says why following does not get on now, which is tried again; None while it does."""
         return self._failure
 
     def lag(self) -> int:

@@ -18,7 +18,7 @@ from projections.engine.rebuild import refold
 MOST: Final = 8
 """Parts of one log: further processes would only read the same file."""
 WORTH: Final = 50_000
-"""How many events a process should have at least: its start takes as long as some thousands of them."""
+"""Events that a process should have at least: its start takes as long as some thousands of them."""
 _PAGE: Final = 10_000
 """Events that are read at once: each time, all sessions are looked up."""
 

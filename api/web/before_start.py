@@ -1,4 +1,4 @@
-"""What the form says before a session starts: where it would begin, which changes stay out, whether the programs are
+"""Tells in the form, before a session starts, where it would begin, which changes stay out, whether the programs are
 there, and what similar sessions took. Nothing is started or changed, and git is only given a moment."""
 
 import os

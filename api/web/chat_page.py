@@ -40,9 +40,9 @@ from projections.views.conversations import ConversationView
 LISTED: Final = 100
 """Conversations in the list."""
 NAME: Final = 48
-"""How many characters of its first message name a conversation that its sender did not name."""
+"""Characters of the first message that name a conversation without a name."""
 LONG: Final = 8_000
-"""How many characters of a message are shown."""
+"""Characters of a message that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ async def shown(request: Request, sent: ChatSent) -> Response:
 
 FIELDS: Final = ("origin", "prompt", "workspace", "triage")
 MEANT: Final[dict[str, Action[Any]]] = {action.verb: action for action in (continue_latest, reset_latest)}
-"""What a message may have been meant to be, according to the form."""
+"""The possible meanings of a message, according to the form."""
 
 
 async def say_something(request: Request) -> Response:

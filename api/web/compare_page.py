@@ -41,9 +41,9 @@ from projections.record.trail import tone_of
 from projections.sessions import overview
 
 FIELDS: Final = 4
-"""How many differing fields are named of two events with the same words."""
+"""Differing fields that are named of two events with the same words."""
 FORKS: Final = 50
-"""How many forks of a session are listed."""
+"""Forks of a session that are listed."""
 
 
 async def show(request: Request) -> Response:
@@ -192,7 +192,7 @@ _VALUE: Final = 3_000
 
 
 def _values(pair: EventPair, sides: Sequence[PanelContext]) -> list[DifferentValue]:
-    """What differs between two events, in words: old and new."""
+    """Returns what differs between two events, in words: old and new."""
     rows = []
     for name, called in _VALUES:
         one, other = (_value(recorded, name, context) for recorded, context in zip(pair[:2], sides, strict=True))
@@ -239,7 +239,7 @@ def _strip(common: int, a: int, b: int, say: Words) -> Markup:
 
 
 def _parted(a: Sequence[Recorded], b: Sequence[Recorded], say: Words) -> str:
-    """What is different in a fork, in words."""
+    """Says what is different in a fork."""
     forked = next((one.event for one in reversed(b) if isinstance(one.event, SessionForked)), None)
     if forked is None:
         return ""
@@ -255,7 +255,7 @@ def _parted(a: Sequence[Recorded], b: Sequence[Recorded], say: Words) -> str:
 
 
 def _answering(history: Sequence[Recorded], version: int) -> str:
-    """Who was asked at that version."""
+    """Says who was asked at that version."""
     turns = [one.event for one in history if one.version <= version and isinstance(one.event, TurnRequested)]
     return turns[-1].agent if turns else ""
 

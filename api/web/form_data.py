@@ -14,7 +14,7 @@ TYPE: Final = "application/x-www-form-urlencoded"
 MOST: Final = 64
 """Maximum number of fields in a form."""
 SPELT: Final = 3
-"""How many bytes one byte may take here: `%ED%95%9C` takes as much space as three bytes of JSON."""
+"""Bytes that one byte may take here: `%ED%95%9C` takes as much space as three bytes of JSON."""
 
 _BROKEN = re.compile("%(?![0-9A-Fa-f]{2})")
 

@@ -54,7 +54,7 @@ async def again(request: Request, starting: tuple[Filled, ...], *, status: int, 
 
 
 SESSIONS, SECTION, UNFOLDING = 25, 50, 10
-"""How many sessions a page of the list shows, how many run above it, and how many wait there."""
+"""Sessions on a page of the list, those that run above it, and those that wait there."""
 STATUSES: Final = tuple(get_args(Status))
 """Statuses that can always be selected; other statuses that sessions have are added."""
 

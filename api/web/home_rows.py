@@ -12,7 +12,7 @@ from projections.sessions import overview
 from projections.views.sessions import SessionItem
 
 COMMAND: Final = 40
-"""How many characters of a command are shown."""
+"""Characters of a command that are shown."""
 RUNNING: Final = ("running", "active", "reviewing", "debating", "synthesizing")
 """Statuses in which an agent is at work (contract §2)."""
 

@@ -20,7 +20,7 @@ from projections.record.status import is_phrase
 from projections.views.inbox import WaitingItem
 
 WORDS, SYNTHESIS = 600, 2_000
-"""How many characters of a reason and of a synthesis are shown; the session has all of it."""
+"""Characters of a reason and of a synthesis that are shown; the session has all of it."""
 
 
 def _matter(session: Session | None) -> Matter | None:

@@ -18,12 +18,12 @@ from projections.engine.ports import Database
 from projections.sessions import inbox
 
 ITEMS = 20
-"""How many items a page shows."""
+"""Items on a page."""
 
 
 @dataclass(frozen=True, slots=True)
 class InboxPage:
-    """What waits, and how much waits for what."""
+    """The items that wait, and how many wait for what."""
 
     items: tuple[InboxCard, ...]
     counts: dict[str, int]

@@ -23,7 +23,7 @@ LONGEST: Final = 4_000
 _OURS: Final = re.compile(r"/(?![/\\])[!-~]*")
 """A path on this server: one that begins with two slashes would be on another one."""
 _AHEAD: Final = ("sec-purpose", "purpose", "x-purpose", "x-moz")
-"""What browsers send when they load a page before anybody asks for it."""
+"""The headers that browsers send when they load a page before anybody asks for it."""
 _NO_PERSON: Final = re.compile(r"bot\b|crawl|spider|preview|externalhit|whatsapp|unfurl|scanner", re.IGNORECASE)
 """In the names of programs that look at links in messages."""
 
@@ -44,7 +44,7 @@ async def show(request: Request) -> Response:
 
 
 def _is_preview(request: Request) -> bool:
-    """Whether nobody has opened the link yet: such a look at it does not use it up."""
+    """Returns whether nobody has opened the link yet: such a look at it does not use it up."""
     headers = request.headers
     return (
         request.method == "HEAD"

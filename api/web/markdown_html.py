@@ -13,7 +13,7 @@ _TAGS = {
 }  # fmt: skip
 _SCHEMES = ("http", "https", "mailto")
 _WIDE = '<div class="wide-table" tabindex="0"><table>'
-"""What may be wider than there is room can be scrolled by keyboard, too."""
+"""The wrapper of a table: what is wider than there is room can be scrolled by keyboard, too."""
 _DEEPEST = 6
 _BELOW = 2
 """The page has headings of two levels above those of a document shown on it."""

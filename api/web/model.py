@@ -11,7 +11,7 @@ from projections.views.session import IMPORTED, TurnView, is_imported
 from projections.views.sessions import SessionItem
 
 REASON = 200
-"""How many characters of the reason for a wait are shown."""
+"""Characters of the reason for a wait that are shown."""
 
 ICONS: Final = {
     "pending": "○",
@@ -80,7 +80,7 @@ def badge(item: SessionItem) -> str:
 
 
 def paused_until(turns: Sequence[TurnView]) -> str:
-    """When the first of these turns is tried again, where all of them wait for their next attempt; else ""."""
+    """Returns when the first of these turns is tried again, where all of them wait for their next attempt; else ""."""
     hours = [turn.waiting_until or "" for turn in turns if turn.work != "wait"]
     return min(hours) if hours and all(hours) else ""
 

@@ -1,6 +1,6 @@
-"""What a person is asked to allow: a command, or files outside the scope. Buttons are offered only where all of it is
-shown, and no gap, however long, moves the end of it out of sight. Elsewhere a link leads to the session, which has all.
-"""
+"""Shows what a person is asked to allow: a command, or files outside the scope. Buttons are offered only where all of
+it is shown, and no gap, however long, moves the end of it out of sight. Elsewhere a link leads to the session, which
+has all."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -14,15 +14,15 @@ from domain.session.state import Session
 from projections.views.inbox import WaitingItem
 
 ROW: Final = 72
-"""How many characters of what is asked a row has room for."""
+"""Characters of what is asked that a row has room for."""
 CARD: Final = 600
-"""How many a card of the inbox has room for."""
+"""Characters that a card of the inbox has room for."""
 FILES: Final = 10
-"""How many paths are listed without folding the rest."""
+"""Paths that are listed without folding the rest."""
 
 _UNUSUAL: Final = re.compile(r"\s{2,}|[^\S ]")
 _GAP: Final = re.compile(r"[^\S\n]*(?:\n[^\S\n]*){3,}|[^\S\n]{9,}")
-"""What could push the rest of a text out of sight where lines are kept."""
+"""Spaces that could push the rest of a text out of sight where lines are kept."""
 
 
 TOOLS: Final = frozenset({"read", "edit", "execute", "search", "fetch"})
@@ -34,7 +34,7 @@ def named_tool(tool: str | None) -> str:
 
 
 class Ask(NamedTuple):
-    """What is asked, in one line, and whether that is all of it; `tool` is what is to be used, `paths` are those of a
+    """The question in one line, and whether that is all of it; `tool` is what is to be used, `paths` are those of a
     scope question."""
 
     words: str

@@ -37,7 +37,7 @@ def cut_plain(words: str, limit: int) -> str:
 
 
 _MARKS = re.compile(r"^\s*(?:#{1,6}|[-*+]|>|\d+[.)])\s+|[*_]{2}(?=\S)|(?<=\S)[*_]{2}|`+", re.MULTILINE)
-"""What Markdown writes around words: headings, bullets, quotes, bold, code."""
+"""The marks that Markdown writes around words: headings, bullets, quotes, bold, code."""
 
 
 def short_command(command: str) -> str:

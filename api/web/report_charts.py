@@ -1,5 +1,5 @@
-"""What is drawn of a report: horizontal bars of one figure, with a name each, and columns of the sessions over time.
-Each may lead to what it counts."""
+"""Draws a report: horizontal bars of one figure, with a name each, and columns of the sessions over time. Each may lead
+to what it counts."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ COLUMNS: Final = 14
 
 
 class Drawn(NamedTuple):
-    """What is drawn of a report: bars of one figure; rows with the same name are added up."""
+    """The bars of one figure of a report; rows with the same name are added up."""
 
     names: tuple[str, ...]
     figure: str

@@ -24,11 +24,11 @@ COLUMNS: Final = 31
 """The most columns of a drawing over time."""
 HOUR: Final = 3_600_000
 SIZES: Final = (HOUR, 6 * HOUR, DAY, 7 * DAY, 28 * DAY, 364 * DAY)
-"""What a column may have, in milliseconds."""
+"""The widths that a column may have, in milliseconds."""
 BARS, TOP = 12, 5
 """Agents that are shown, and sessions of each."""
 STATES: Final = ("good", "bad", "warn", "you", "run", "stop")
-"""How a session stands, from the foot of a column to its top."""
+"""The states of a session, from the foot of a column to its top."""
 _GOOD: Final = frozenset({"success", "done", "decided", "completed"})
 _STOPPED: Final = frozenset({"cancelled", "reset", IMPORTED})
 _RESTS: Final = frozenset({"checkpoint", "partial"})
@@ -51,7 +51,7 @@ class CostlySession(NamedTuple):
 
 
 class AgentCost(NamedTuple):
-    """What an agent with a model has cost, as a bar, and in which sessions most."""
+    """The cost of an agent with a model, as a bar, and of the sessions in which it was highest."""
 
     name: str
     cost: str
@@ -88,7 +88,7 @@ class Axis(NamedTuple):
         return columns
 
     def label(self, place: int) -> str:
-        """When a column begins."""
+        """Says when a column begins."""
         at = self._moment(self.begin + place * self.size)
         if self.size >= DAY:
             return f"{at:%m-%d}"
@@ -125,7 +125,7 @@ def report_overview(
 
 
 def state_of(session: Standing) -> str:
-    """How it stands, as the colour of its badge says it."""
+    """Returns the state of a session, as the colour of its badge says it."""
     if session.asks or session.status == "checkpoint":
         return "you"
     if session.waits_for == "budget" or session.status in _RESTS:

@@ -15,7 +15,7 @@ from domain.kinds import KINDS
 from domain.values.budget import DEFAULT_ITERATIONS, DEFAULT_MINUTES
 
 Reads = Literal["text", "lines", "number", "money", "people", "json", "switch"]
-"""How what is typed becomes JSON: a line each for `lines`; `name:role` a line for `people`; dollars for `money`;
+"""The way from what is typed to JSON: a line each for `lines`; `name:role` a line for `people`; dollars for `money`;
 `{"enabled": true}` for a switch that is on, with the fields whose names begin with its own inside it."""
 Values = Mapping[str, str]
 
@@ -45,7 +45,7 @@ class Field(NamedTuple):
 
 
 class Form(NamedTuple):
-    """What one kind is started with: at once to be seen, and folded away."""
+    """The fields of one kind of session: those seen at once, and those folded away."""
 
     kind: str
     verb: str

@@ -21,7 +21,7 @@ MOST_POINTS: Final = 400
 WIDE, TALL = 22, 9
 """Size of a value beside a point."""
 FEET = (-6, 15, -16, 25, -26, 35, -36, 45)
-"""Where the foot of a value may be, from its point: near it first."""
+"""Places for the foot of a value, from its point: near it first."""
 APART, BESIDE_END, LETTER = 2, 6, 5
 """Room between texts, between the end and the value at it, and for a letter of the end's name."""
 
@@ -159,7 +159,8 @@ class _Box(NamedTuple):
 
 
 class _Obstacles(NamedTuple):
-    """What a value should not be written on: lines, thresholds, and above all other texts and the end."""
+    """The parts of a drawing that a value should not be written on: lines, thresholds, and above all other texts and
+    the end."""
 
     lines: Sequence[Line]
     thresholds: Sequence[tuple[str, str, float]]

@@ -10,7 +10,7 @@ from projections.views.inbox import WaitingItem
 
 
 def feedback_words(db: Database, item: WaitingItem) -> str:
-    """Why a discussion was interrupted, else what its last judgement says."""
+    """Says why a discussion was interrupted, else what its last judgement says."""
     if item.feedback is None:
         return ""
     if not item.feedback.error:
@@ -20,8 +20,8 @@ def feedback_words(db: Database, item: WaitingItem) -> str:
 
 
 def reason_of(db: Database, item: WaitingItem) -> str:
-    """Why it waits, in words: a run that stopped says what failed, and one out of rounds nothing but that. The rest is
-    what was recorded."""
+    """Says why it waits: a run that stopped says what failed, and one out of rounds nothing but that. The rest is what
+    was recorded."""
     failed = overview.item(db, item.session_id) if item.waits_for == "partial" else None
     words = feedback_words(db, item) or (failed and (failed.last_error_sentence or failed.last_error))
     if words or (item.waits_for == "budget" and item.kind == "orchestration"):
@@ -65,7 +65,7 @@ AMOUNTS: Final = {
 """By what has run out: the field that gives more of it, how much it suggests, and the most."""
 
 _SAID: Final = ("budget", "partial", "failed", "landing", "checks", "forge")
-"""What a row explains by its cause."""
+"""The waits that a row explains by their cause."""
 
 
 class Answering(NamedTuple):

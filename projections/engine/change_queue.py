@@ -14,7 +14,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 RETRY: Final = 5.0
 """Seconds until a failed change is tried again."""
 LONGEST: Final = 10
-"""How many times as long as the `rest` of a thing a change of it waits if the thing never rests."""
+"""A change of a thing that never rests waits at most this many times its `rest`."""
 
 _log = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ SCHEMA = (
 PAGE = 500
 _EVENT = attrgetter("event")
 UNREADABLE = (Unknown, ValueError, LookupError, TypeError)
-"""What is raised if a row cannot become an event: a topic of another version, or data that does not fit its class."""
+"""The errors of a row that cannot become an event: a topic of another version, or data that does not fit its class."""
 LONGEST_ERROR = 500
 
 
@@ -40,7 +40,7 @@ class LogPage:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a view has got. `event_id` is the mark of the event at its position, None where that is not known. A view
+    """The progress of a view. `event_id` is the mark of the event at its position, None where that is not known. A view
     with an `error` is parked before the event at `failed_at`."""
 
     shape: str
@@ -52,8 +52,8 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class ViewProblem:
-    """What stops the views. `subject` is the name of a parked view, `log` for an event that cannot be read, or
-    `follower` for the loop itself."""
+    """The reason for which the views stop. `subject` is the name of a parked view, `log` for an event that cannot be
+    read, or `follower` for the loop itself."""
 
     subject: str
     position: int
@@ -196,7 +196,7 @@ def shape(projection: Projection) -> str:
 
 
 _MARKED: Final = "by hash"
-"""How a view notes the event at its position: one that noted it otherwise is folded again."""
+"""The way in which a view notes the event at its position: one that noted it otherwise is folded again."""
 
 
 def _behind(page: LogPage, position: int) -> Sequence[Recorded]:
@@ -233,7 +233,7 @@ def _about(projection: Projection, events: Sequence[Recorded], kinds: Sequence[t
 
 
 def _apply(db: Database, projection: Projection, events: Sequence[Recorded]) -> str | None:
-    """Why the view failed on these events; in that case it is unchanged."""
+    """Returns why the view failed on these events; in that case it is unchanged."""
     if not events:
         return None
     db.execute("SAVEPOINT fold")

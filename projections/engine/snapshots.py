@@ -76,7 +76,7 @@ class Snapshot(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Which session has snapshots, and of what."""
+    """The session that has snapshots, and what they are of."""
 
     session_id: str
     what: str

@@ -100,7 +100,7 @@ def rewritten(db: WitnessReader, log: Fingerprints, head: int) -> Iterator[Finge
 
 
 class _Remembered(NamedTuple):
-    """What is kept of an event."""
+    """The part of an event that is kept."""
 
     hash: str
     at: int

@@ -46,7 +46,7 @@ class Point(NamedTuple):
 
 @dataclass(slots=True)
 class BudgetLine:
-    """What is used and allowed so far, and the points so far."""
+    """The usage and the limits so far, and the points so far."""
 
     started_at: int | None = None
     max_iterations: int | None = None

@@ -15,7 +15,7 @@ _HEAD = 300
 
 
 class _Open:
-    """What is open at a version: questions by turn, and decisions."""
+    """The questions by turn, and the decisions, that are open at a version."""
 
     def __init__(self) -> None:
         self.questions: dict[str, tuple[str, str]] = {}

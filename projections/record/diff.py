@@ -187,7 +187,7 @@ def _state(first: Session, second: Session, ids: Sequence[str]) -> dict[str, Dif
 # Two histories side by side: how much of them is the same, and the rest, aligned event by event.
 
 MOST: Final = 300
-"""How many events of each are aligned after the first difference."""
+"""Events of each that are aligned after the first difference."""
 
 
 class EventPair(NamedTuple):

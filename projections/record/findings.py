@@ -29,7 +29,7 @@ _STATES: Final[dict[CommentStatus, FindingState | None]] = {
     "resolved": "fixed",
     "withdrawn": None,
 }
-"""How a comment's status reads in the ledger: only a person settles it."""
+"""The status of a comment in the ledger: only a person settles it."""
 
 
 def findings_view(session: Session, history: Iterable[Recorded], whole: Whole) -> FindingsView:

@@ -68,7 +68,7 @@ IMPORTANT: Final = frozenset(
 
 
 REPEATED: Final = "has completed its phases"
-"""Why a verdict is ignored that says once more what is known: judges repeat themselves."""
+"""The reason to ignore a verdict that says once more what is known: judges repeat themselves."""
 
 
 def is_important(event: DomainEvent) -> bool:

@@ -29,11 +29,10 @@ _LEADING = re.compile(
         (?=\# | `{3} | ~{3} | \| | \[[^]\n]*]: | [-=*_:|](?:[ \t]*+[-=*_:|])*+ [ \t]*+$)""",
     re.MULTILINE | re.VERBOSE,
 )
-"""Where a line would begin a heading, fence, table, definition, or a rule (which turns the line above into a
-heading)."""
+"""The beginnings of a heading, fence, table, definition, or a rule (which turns the line above into a heading)."""
 
 _INSIDE = re.compile(r"(?<!\\)((?:\\\\)*+)(<(?=[A-Za-z/!?])|(?<=!)\[)")
-"""Where HTML or an image would begin; if an odd number of backslashes precedes it, it is already escaped."""
+"""The beginnings of HTML or an image; if an odd number of backslashes precedes one, it is already escaped."""
 
 
 def plain(words: str) -> str:

@@ -68,7 +68,7 @@ class _MomentReader:
     answer: TurnAnswered | None = None
     """The newest answer of an agent."""
     whose: str = ""
-    """Who gave it: the agent, or the person who answered for it."""
+    """The one who gave it: the agent, or the person who answered for it."""
     artifact: Text | None = None
     """The newest review of a delivery's reviewer."""
     strategy: str = ""
@@ -106,7 +106,7 @@ class _MomentReader:
                 yield from self._contributed(recorded, event)
 
     def _changed(self, recorded: Recorded, event: TurnAnswered) -> Iterator[WorkChange]:
-        """Who may change the work hands it back, with changes or without."""
+        """Yields the work that is handed back by who may change it, with changes or without."""
         follows = event.patch is not None and 0 < event.patch.length <= MOST_PATCH
         if follows or event.turn_id in self.writing:
             patch = self.whole(event.patch) if follows and event.patch else ""

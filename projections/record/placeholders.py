@@ -10,13 +10,13 @@ from domain.values.sentences import SentenceData, in_language, of_data, recogniz
 from domain.values.words import Words
 
 _DETAIL: Final = 300
-"""How many characters of a person's or an agent's text a sentence quotes."""
+"""Characters of a person's or an agent's text that a sentence quotes."""
 _FILES: Final = 3
-"""How many changed files a sentence names."""
+"""Changed files that a sentence names."""
 _FAILING: Final = re.compile(
     r"^(?:E\s+\S|FAILED\b|ERROR\b|error\b|.*(?:Error|Exception)\b|.*\bnot found\b)", re.MULTILINE
 )
-"""How the output of a failing command usually marks the reason."""
+"""The marks with which the output of a failing command usually gives the reason."""
 _AMOUNTS: Final = ("addIterations", "addMinutes", "addTokens", "addCostMicros")
 Data = Mapping[str, Any]
 
@@ -77,7 +77,7 @@ def _failure(places: Places) -> str:
 
 
 def _cause(places: Places) -> str:
-    """Why a turn failed: Hansard's own sentence says all, a program's text follows the kind of failure."""
+    """Says why a turn failed: Hansard's own sentence says all, a program's text follows the kind of failure."""
     failure = places.data.get("failure") or {}
     sentence = failure.get("sentence")
     return (
@@ -169,7 +169,7 @@ def _reason(places: Places) -> str:
 
 
 def _cancelled(places: Places) -> str:
-    """Why a person cancelled a delivery."""
+    """Says why a person cancelled a delivery."""
     sentence = places.data.get("sentence")
     return _after_colon(sentence["params"]["detail"]) if sentence else ""
 

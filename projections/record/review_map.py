@@ -39,7 +39,7 @@ class RecordedWork:
 
 
 class _MapFacts:
-    """What the record knows about places of the result."""
+    """The record's knowledge about places of the result."""
 
     def __init__(self, work: RecordedWork, whole: Whole) -> None:
         moments = list(moments_of(work.history, whole))

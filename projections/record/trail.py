@@ -105,7 +105,7 @@ class ClaimMark(NamedTuple):
 
 
 class ReviewMark(NamedTuple):
-    """What the delivery's own reviewer found (S4 §9.3)."""
+    """The findings of the delivery's own reviewer (S4 §9.3)."""
 
     version: int
     iteration: int
@@ -146,7 +146,7 @@ class ForkMark(NamedTuple):
 
 
 class Left(NamedTuple):
-    """What was left of the budget: iterations or rounds, and the usage reported so far."""
+    """The rest of the budget: iterations or rounds, and the usage reported so far."""
 
     version: int
     ms: int

@@ -20,7 +20,7 @@ from projections.views.turns import (
 
 
 class Running(NamedTuple):
-    """What is known about a running turn: the attempt that holds it, since when, and what it did so far."""
+    """The present state of a running turn: the attempt that holds it, since when, and what it did so far."""
 
     attempt: int | None = None
     since: int | None = None

@@ -46,7 +46,7 @@ class Section(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """Why and how long an attempt had to wait. Times are milliseconds."""
+    """The reason for which an attempt had to wait, and how long. Times are milliseconds."""
 
     cause: str
     since: int
@@ -54,7 +54,7 @@ class Wait(NamedTuple):
 
 
 class ActivityEntry(NamedTuple):
-    """What was recorded of an attempt's work: the event, how many tools were used and denied, and the transcript."""
+    """The record of an attempt's work: the event, how many tools were used and denied, and the transcript."""
 
     version: int
     tools: int

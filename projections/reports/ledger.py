@@ -83,17 +83,17 @@ def ordered(value: object) -> tuple[int, str | int]:
 Values = Mapping[str, Any]
 """Columns of a fact: `what` it is, and its figures."""
 Reader = Callable[[Database, Recorded], Values | None]
-"""What a report takes from an event; None: nothing. It may have tables of its own."""
+"""Returns what a report takes from an event; None: nothing. It may have tables of its own."""
 FORKED = "forked"
 _Beginning = delivery.DeliveryStarted | orchestration.OrchestrationStarted | discussion.DiscussionStarted
 _MARKS = (delivery.DeliveryStarted, orchestration.OrchestrationStarted, discussion.DiscussionStarted, SessionForked)
-"""What every report is about: where sessions begin, or continue as a fork."""
+"""The events that every report is about: where sessions begin, or continue as a fork."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which facts count. Times in milliseconds, `since` ≤ at < `until`; `as_of`: up to that position. `now`: what has
-    not come to an end yet has lasted until then; None: until it was planned to end."""
+    """The facts that count. Times in milliseconds, `since` ≤ at < `until`; `as_of`: up to that position. `now`: what
+    has not come to an end yet has lasted until then; None: until it was planned to end."""
 
     since: int | None = None
     until: int | None = None

@@ -50,7 +50,7 @@ SCHEMA: Final = (
 )
 Rule = Callable[[SessionRow, Recorded, Any], None]
 HEAD: Final = 2_000
-"""How many characters of a synthesis or summary are kept; the session has all of it."""
+"""Characters of a synthesis or summary that are kept; the session has all of it."""
 
 
 def apply(db: Database, events: Sequence[Recorded]) -> None:
@@ -90,8 +90,8 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
 
 
 class _Parts(NamedTuple):
-    """What else an event of a class may change: the row by a rule, its ending, its result, its pull request, turns,
-    questions."""
+    """The other things that an event of a class may change: the row by a rule, its ending, its result, its pull
+    request, turns, questions."""
 
     rule: Rule | None
     ends: bool

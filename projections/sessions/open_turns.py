@@ -22,7 +22,7 @@ _COLUMNS: Final = (
 
 
 class OpenTurns:
-    """What a batch of events changes in the table."""
+    """The changes of a batch of events to the table."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

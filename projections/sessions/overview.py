@@ -114,14 +114,14 @@ def _as_seen(status: str) -> tuple[str, list[str]]:
 
 
 class Facts(NamedTuple):
-    """What a list shows of a session besides its view."""
+    """The facts about a session that a list shows besides its view."""
 
     cost_micros: int | None
     lasted_ms: int
 
 
 def facts(db: Database, ids: Sequence[str]) -> dict[str, Facts]:
-    """What these sessions have cost, and the time from their start to their last event."""
+    """Returns what these sessions have cost, and the time from their start to their last event."""
     rows = ROWS.get(db, list(ids))
     return {name: Facts(row.cost_micros, max(0, row.updated_at - row.created_at)) for name, row in rows.items()}
 

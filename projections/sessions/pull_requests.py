@@ -72,7 +72,7 @@ def follow_pull_request(row: SessionRow, recorded: Recorded) -> None:
 
 
 def follow_rest(row: SessionRow, recorded: Recorded) -> None:
-    """What came to its end waits for a person while nothing more is done about its pull request."""
+    """Lets what came to its end wait for a person while nothing more is done about its pull request."""
     if row.waits_for is None and row.status in LANDABLE and row.pull_request is not None:
         rest = _rest(json.loads(row.pull_request))
         if rest is not None:
@@ -105,7 +105,7 @@ def _rest(now: dict[str, Any]) -> str | None:
 
 
 def _changed(before: dict[str, Any], recorded: Recorded) -> dict[str, Any]:
-    """What the event changes."""
+    """Returns what the event changes."""
     match recorded.event:
         case PullRequestRequested(base=base, follow=follow):
             return {"base": base, "rest": None, "hold": None, "follow": follow}

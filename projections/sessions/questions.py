@@ -42,7 +42,7 @@ QUESTIONS_SCHEMA: Final = (
 
 
 class OpenQuestions:
-    """What a batch of events changes in the table."""
+    """The changes of a batch of events to the table."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

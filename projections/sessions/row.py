@@ -163,7 +163,7 @@ EVERYTHING: Final = Belonging()
 
 
 CHECKS: Final = 3
-"""How many validation commands are kept."""
+"""Validation commands that are kept."""
 ENDING_EVENTS: Final = (
     delivery.DeliveryStarted,
     ResultPublished,
@@ -176,7 +176,7 @@ ENDING_EVENTS: Final = (
 )
 """Other events change nothing here."""
 WORDS: Final = 300
-"""How many characters of a reason, an answer or a command are kept; the session has all of it."""
+"""Characters of a reason, an answer or a command that are kept; the session has all of it."""
 
 
 def follow_ending(row: SessionRow, recorded: Recorded) -> None:

@@ -21,11 +21,11 @@ from projections.facts import of_sessions
 from projections.record.explain import evidence
 
 TASK: Final = 20_000
-"""How many characters of a task can be searched."""
+"""Characters of a task that can be searched."""
 SAID: Final = 2_000
-"""How many characters of a reply, a finding or a reason."""
+"""Characters of a reply, a finding or a reason."""
 _ROWS: Final = 300
-"""How many rows are read at once."""
+"""Rows that are read at once."""
 _VERSIONS: Final = 1 << 22
 """Above the version of any session: the index has a row for an event of it."""
 _SCHEMA: Final = (
@@ -102,7 +102,7 @@ def _points(feedback: dict[str, Any]) -> str:
 
 SEARCH: Final = Projection("search", tables=("search_sessions", "search_words"), schema=_SCHEMA, apply=apply)
 SEARCH_OMITS: Final[Omitted] = {**OMITTED, TurnAnswered: (OMITTED[TurnAnswered] or frozenset()) - {"reply"}}
-"""What the index does not read."""
+"""The fields that the index does not read."""
 
 
 # -- searching -----------------------------------------------------------------------------------------------------

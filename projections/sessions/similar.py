@@ -15,7 +15,7 @@ LOOKED, MOST = 1_000, 20
 
 
 class SimilarRuns(NamedTuple):
-    """How many sessions, and the middle of their milliseconds and millionths; None where no cost was reported."""
+    """The number of sessions, and the middle of their milliseconds and millionths; None where no cost was reported."""
 
     sessions: int
     milliseconds: int

@@ -8,7 +8,7 @@ from projections.sessions.overview import ASKED, QUESTIONED
 
 
 class Beginning(NamedTuple):
-    """When a session began, in milliseconds, and its title."""
+    """The beginning of a session, in milliseconds, and its title."""
 
     at: int
     title: str

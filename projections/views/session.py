@@ -67,7 +67,7 @@ def is_imported(turns: Sequence[TurnView]) -> bool:
 
 
 class Listed(View):
-    """What a list says of a session."""
+    """The parts of a session's view that lists have, too."""
 
     id: str
     kind: str

@@ -1,4 +1,4 @@
-"""What a person may do with a session now: its forms, and those of the discussions that it waits for."""
+"""Shows what a person may do with a session now: its forms, and those of the discussions that it waits for."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What each agent came to: every verdict on its phases in a cell, linked to its event. An agent's own claims look
+"""Shows what each agent came to: every verdict on its phases in a cell, linked to its event. An agent's own claims look
 different."""
 
 from collections.abc import Sequence

@@ -1,5 +1,5 @@
-"""What a session changed: the files as a tree, line by line, each line by the turn that wrote it, with what demanded
-it, which validation ran on it, and who approved it."""
+"""Shows what a session changed: the files as a tree, line by line, each line by the turn that wrote it, with what
+demanded it, which validation ran on it, and who approved it."""
 
 import posixpath
 from collections.abc import Collection, Sequence
@@ -152,7 +152,7 @@ class Origins:
         )
 
     def failing(self) -> tuple[str, ...]:
-        """Why the last validation failed; nothing where it passed."""
+        """Returns why the last validation failed; nothing where it passed."""
         last = self._validations[-1:]
         return self._reasons(last[0][0]) if last and not last[0][1] else ()
 

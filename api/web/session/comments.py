@@ -13,7 +13,7 @@ from domain.session.comments import Comment, CommentSide
 
 LineKey = tuple[str, CommentSide, int]
 _PATHS: Final = 10
-"""How many of the paths that an answer names are shown."""
+"""Paths that are shown of those that an answer names."""
 
 
 @dataclass

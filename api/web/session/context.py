@@ -35,7 +35,7 @@ SENTENCE, LONG, WHOLE = 300, 2_000, 16_000
 
 
 class Source(Texts, Histories, Protocol):
-    """Where events and long texts are read from."""
+    """The source of events and long texts."""
 
 
 class SessionClock(NamedTuple):
@@ -66,11 +66,11 @@ class PanelContext:
     turn: str = ""
     file: str = ""
     by: str = ""
-    """How findings are ordered, "" as they are without a wish."""
+    """The order of findings, "" as they are without a wish."""
     may: tuple[str, ...] = ()
     """The commands of panels that the reader's key may send."""
     whereabouts: Mapping[str, Whereabouts] = field(default_factory=dict)
-    """Where the lines of comments are at this version."""
+    """The places of the lines of comments at this version."""
 
     @property
     def trail(self) -> Trail:
@@ -196,7 +196,7 @@ class PanelContext:
 
 
 _AT_REST: Final = ("failed", "landing", "checks", "forge")
-"""What a person may take up again in a session that has ended."""
+"""The waits that a person may take up again in a session that has ended."""
 
 
 def badge_of(session: Session, shown: SessionView | None = None) -> str:

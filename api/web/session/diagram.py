@@ -19,7 +19,7 @@ from domain.values.words import Words
 from projections.record.trail import Step
 
 TRAIL, LONG = 12, 14
-"""How many states of the way are given in words; characters of a label that is written smaller."""
+"""States of the way that are given in words; characters of a label that is written smaller."""
 
 
 class DiagramShown(NamedTuple):

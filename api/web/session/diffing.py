@@ -67,7 +67,7 @@ def rows_of(files: Sequence[Changed], origins: Mapping[int, object], *, alone: s
 LINE: Final = 400
 """Characters of a line that are shown."""
 ALIKE: Final = 0.4
-"""How much two lines have in common, at least, that are shown as one line with other words."""
+"""The least share that two lines have in common which are shown as one line with other words."""
 PAIRED: Final = 60
 """Lines of a change among which each removed line looks for the added one that is like it."""
 

@@ -16,11 +16,11 @@ from domain.discussion.strategies import STRATEGIES
 from domain.values.base import iso
 
 OPENLY, FOLDED = 3, 4_000
-"""How many of the newest rounds are shown in full, and how many characters of older ones."""
+"""The newest rounds that are shown in full, and characters of older ones."""
 POINTS = 50
 
 Answer = Mapping[str, Any]
-"""What could be read of an agent's answer, as it wrote it."""
+"""The part of an agent's answer that could be read, as it wrote it."""
 
 
 class RoundShown(NamedTuple):

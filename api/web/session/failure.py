@@ -1,4 +1,4 @@
-"""Why a session stopped: the cause in the record, what it says, and what a person may do besides."""
+"""Shows why a session stopped: the cause in the record, what it says, and what a person may do besides."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple

@@ -14,7 +14,7 @@ MARKS: Final = {"open": "●", "unchanged": "●", "reopened": "●", "claimed":
 REPORTS: Final = ("raised", "repeated", "reopened")
 BY_PEOPLE: Final = "comment"
 _SAYS: Final = {"open": ("resolved", "withdrawn"), "resolved": ("open", "withdrawn"), "withdrawn": ()}
-"""What a person may say of a comment, by how it stands."""
+"""The answers that a person may give to a comment, by how it stands."""
 
 
 class FindingReason(NamedTuple):

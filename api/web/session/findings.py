@@ -1,5 +1,5 @@
-"""What reviewers, judges and people have found: what blocks first, or by file, or by round, and what a further round
-would be good for."""
+"""Lists what reviewers, judges and people have found: what blocks first, or by file, or by round, and what a further
+round would be good for."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -26,7 +26,7 @@ FRONT: Final = 9
 _LOOKS: Final = 12
 """The newest looks that are drawn."""
 ORDERS: Final = ("open", "file", "round")
-"""How the list may be ordered; as it is without a wish comes first."""
+"""The orders of the list; as it is without a wish comes first."""
 
 
 class LookShown(NamedTuple):

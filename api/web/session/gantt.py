@@ -1,4 +1,5 @@
-"""Who worked when: a lane for each agent, one for the validation and one for people, on the clock of the session."""
+"""Draws who worked when: a lane for each agent, one for the validation and one for people, on the clock of the
+session."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -31,7 +32,7 @@ STEPS: Final = (
     *(factor * unit for unit in (SECOND, MINUTE) for factor in (1, 2, 5, 10, 15, 30)),
     *(factor * HOUR for factor in (1, 2, 3, 6, 12)),
 )
-"""What may be between two ticks below a day, in milliseconds: at most 2.5 times the one before."""
+"""The distances between two ticks below a day, in milliseconds: at most 2.5 times the one before."""
 BY_PEOPLE: Final = frozenset({"exhausted", "checkpoint", "partial", "waiting_for_decision", "awaiting_scope", "failed"})
 """States in which a person is waited for."""
 TALKS: Final = frozenset({"under_review", "debating", "reviewing"})
@@ -67,7 +68,7 @@ class GanttBar:
     label: str = ""
     words: str = ""
     open: bool = False
-    """Whether it still goes on: at the live mark the page's clock lets it grow."""
+    """True while it goes on: at the live mark the page's clock lets it grow."""
     until: str = ""
     """The hour at which a wait that goes on is planned to end."""
 
@@ -82,7 +83,7 @@ class GanttLane:
 
 
 class Ruler(NamedTuple):
-    """What is between two ticks, in milliseconds, and the finest unit that tells them apart."""
+    """The distance between two ticks, in milliseconds, and the finest unit that tells them apart."""
 
     step: int
     finest: str

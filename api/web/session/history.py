@@ -64,7 +64,7 @@ MESSAGE: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is asked for: everybody's events or those of some roles, what matters or all of them."""
+    """The events that are asked for: everybody's or those of some roles, what matters or all of them."""
 
     roles: tuple[str, ...] = ()
     highlights: bool = True
@@ -93,7 +93,7 @@ class EventRow:
 
 
 class Span(NamedTuple):
-    """How many events up to version `at`, and how many after it."""
+    """The number of events up to version `at`, and of those after it."""
 
     at: int
     before: int

@@ -12,7 +12,7 @@ from domain.discussion.state import Discussion
 from domain.orchestration.state import Orchestration
 
 ASKS: Final = frozenset({"review", "debate", "checkpoint", "scope", "scope_checkpoint", "held"})
-"""What the card asks of a person in a sentence of its own."""
+"""The waits for which the card asks a person in a sentence of its own."""
 
 BEFORE: Final = ("planning", "architecture", "design")
 """The phases before the first iteration."""

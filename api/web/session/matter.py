@@ -1,4 +1,4 @@
-"""What a decision is about, beside its buttons: what was found, the synthesis, and until when there is time."""
+"""Shows what a decision is about, beside its buttons: what was found, the synthesis, and until when there is time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

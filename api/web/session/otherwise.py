@@ -35,7 +35,7 @@ class RoleModel(NamedTuple):
     agent: str
     model: str
     is_first: bool = True
-    """Whether no role before it has the same agent: a model is chosen for an agent, once."""
+    """True if no role before it has the same agent: a model is chosen for an agent, once."""
 
 
 class ForkPlace(NamedTuple):
@@ -146,7 +146,7 @@ def _place(row: Cut, say: Words, *, chosen: bool) -> ForkPlace:
 
 
 def _answer(inside: System, history: Sequence[Recorded], row: Cut) -> AnswerForm:
-    """What was answered to the question, and the form for another answer."""
+    """Returns what was answered to the question, and the form for another answer."""
     events = [recorded.event for recorded in history]
     [request] = [event for event in events if isinstance(event, TurnRequested) and event.turn_id == row.turn_id]
     answered = [event for event in events if isinstance(event, TurnAnswered) and event.turn_id == row.turn_id]

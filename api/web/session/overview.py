@@ -134,7 +134,7 @@ def _paused(context: PanelContext) -> tuple[Pause, ...]:
 
 
 def _spent(context: PanelContext) -> int | None:
-    """What the session has cost; None if nobody reported it."""
+    """Returns what the session has cost; None if nobody reported it."""
     if isinstance(context.session, Orchestration):
         return context.session.spent.cost_micros
     return context.view.budget.cost_micros if isinstance(context.view, DeliveryView) else None

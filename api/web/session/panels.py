@@ -54,7 +54,7 @@ Build = Callable[[PanelContext], object]
 """Makes what a template shows: it reads the fields by their names."""
 TABS: Final = ("overview", "turns", "changes", "findings", "worklog")
 OLD_TABS: Final = {"discussion": "findings"}
-"""Where the addresses of earlier tabs lead."""
+"""The tabs to which the addresses of earlier ones lead."""
 
 
 class Panel(NamedTuple):
@@ -105,8 +105,8 @@ PANELS: Final = (
 
 
 class Selection(NamedTuple):
-    """What of a session is looked at: a tab, in it a turn by its id, or "", a file that was changed, or "", and how
-    findings are ordered, or "". `may` are the commands of panels that the reader's key may send."""
+    """The part of a session that is looked at: a tab, in it a turn by its id, or "", a file that was changed, or "",
+    and how findings are ordered, or "". `may` are the commands of panels that the reader's key may send."""
 
     tab: str = "overview"
     turn: str = ""

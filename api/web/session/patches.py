@@ -43,7 +43,7 @@ class ShownHunk:
 
 @dataclass(slots=True)
 class FilePatch:
-    """What a patch does to one file."""
+    """The changes of a patch to one file."""
 
     path: str
     before: str
@@ -99,7 +99,8 @@ _ENDLESS: Final = 1 << 40
 
 @dataclass(slots=True)
 class NetFile:
-    """What became of a file. Where the patches do not fit on one another, `lines` are theirs, one after the other."""
+    """The changes to a file by all patches. Where these do not fit on one another, `lines` are theirs, one after the
+    other."""
 
     path: str
     lines: list[PatchLine]

@@ -1,4 +1,4 @@
-"""What to look at first: every hunk of the changes by what the record knows about it, with the reasons."""
+"""Shows what to look at first: every hunk of the changes by what the record knows about it, with the reasons."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -46,7 +46,7 @@ class OpenFindings(NamedTuple):
 
 
 def open_findings(context: PanelContext) -> OpenFindings:
-    """What the newest review blocks, while it is worked on."""
+    """Returns what the newest review blocks, while it is worked on."""
     outcomes = context.past(context.trail.outcomes)
     blocked = outcomes[-1].issues if outcomes and not outcomes[-1].approved else ()
     return OpenFindings(

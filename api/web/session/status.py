@@ -139,7 +139,7 @@ def _outside(what: str, session: Session) -> Card:
 
 
 def _problem(session: Discussion) -> str:
-    """Why the discussion was interrupted, or why its last judgement could not be read."""
+    """Says why the discussion was interrupted, or why its last judgement could not be read."""
     if session.stop_reason == "error":
         return session.last_error or ""
     unread = (session.feedback or {}).get("problem") or ""

@@ -1,4 +1,5 @@
-"""What an agent did in a turn, step by step: what it said, its tools with their output, denials, waits, attempts."""
+"""Shows what an agent did in a turn, step by step: what it said, its tools with their output, denials, waits,
+attempts."""
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence

@@ -55,7 +55,7 @@ class TurnCard:
     entry: TurnEntry
     attempt: Attempt | None
     open: bool
-    """Whether it is not over: it runs, or waits for its next attempt."""
+    """True while it is not over: it runs, or waits for its next attempt."""
     report: Artifact | None
     wait: TurnWait | None
     passed: bool | None

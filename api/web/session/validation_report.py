@@ -1,4 +1,4 @@
-"""What programs write for programs, shown to people: the report of a validation command by command, JSON in lines."""
+"""Shows people what programs write for programs: the report of a validation command by command, JSON in lines."""
 
 import re
 from collections import Counter
@@ -119,7 +119,7 @@ def report(content: str) -> ReportShown | None:
 
 
 def _numbered(ran: Sequence[_Run | _Service]) -> Iterator[tuple[int, int]]:
-    """Which run it is of how many, where the same was run several times."""
+    """Returns which run it is of how many, where the same was run several times."""
     keys = [(each.stage if isinstance(each, _Run) else each.name, each.command) for each in ran]
     counts, seen = Counter(keys), Counter[tuple[str, str]]()
     for key in keys:

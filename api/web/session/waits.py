@@ -1,4 +1,4 @@
-"""What a turn that is not over waits for, when people were asked during it, and how the judge found its work."""
+"""Tells what a turn that is not over waits for, when people were asked during it, and how the judge found its work."""
 
 from collections import defaultdict
 from typing import Final, NamedTuple
@@ -17,8 +17,9 @@ Span = tuple[int, int]
 
 
 class TurnWait(NamedTuple):
-    """Why a turn waits: for a permission, or the code of the last failure. `until` is when its next attempt begins,
-    "" if that depends on a person. `counts`: whether the time is part of the budget; None without such a budget."""
+    """The reason for which a turn waits: a permission, or the code of the last failure. `until` is when its next
+    attempt begins, "" if that depends on a person. `counts`: whether the time is part of the budget; None without such
+    a budget."""
 
     cause: str
     until: str

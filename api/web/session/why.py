@@ -1,4 +1,4 @@
-"""Why a session is in its state: a chain of commands, and what each of them led to."""
+"""Shows why a session is in its state: a chain of commands, and what each of them led to."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -53,7 +53,7 @@ _ACTIONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "review": _DISCUSSED,
     "debate": _DISCUSSED,
 }
-"""What each kind of session takes from a person, with how it is refused."""
+"""The actions that each kind of session takes from a person, with how they are refused."""
 LINKS: Final = 200
 """Commands of the chain that are shown, the last ones."""
 
@@ -92,7 +92,7 @@ def _reason(session: Session, code: str, say: Words) -> str:
 
 
 def _doer(actor: str, role: str, say: Words) -> str:
-    """Who did what a row says: a person by name; what an agent's answer has caused, Hansard did."""
+    """Says who did what a row says: a person by name; what an agent's answer has caused, Hansard did."""
     kind = actor.partition(":")[0]
     return person(actor, say.language) if kind in ("person", "key") else say.of("acting", role)
 

@@ -23,7 +23,7 @@ FILES, STEPS, LABELS = 50, 20, 32
 
 
 def task(context: PanelContext) -> dict[str, str]:
-    """What was asked for, where the title of the page does not say all of it."""
+    """Returns what was asked for, where the title of the page does not say all of it."""
     words = _request(context.view).strip()
     first, _, rest = words.partition("\n")
     return {"task": cut(rest.strip() if first.strip() == context.view.title else words, TASK)}

@@ -66,7 +66,7 @@ from projections.record.worklog.parts import (
 from projections.record.worklog.parts import status as ended
 
 _MOST = 20
-"""How many remarks of a review are listed; its turn has all of them."""
+"""Remarks of a review that are listed; its turn has all of them."""
 _SKIPPED = '["skipped"'
 
 

@@ -70,7 +70,7 @@ _COUNTS: Final = ("resolved", "remaining", "consensus", "divergence")
 _VOTE: Final = "vote:"
 """The beginning of the sections that keep each person's newest vote: its choice, and the remarks."""
 _MOST = 20
-"""How many points of one kind an entry shows; the events have all of them."""
+"""Points of one kind that an entry shows; the events have all of them."""
 
 
 def rows(log: Worklog, _: Turns, recorded: Recorded) -> Iterator[Row]:

@@ -25,7 +25,7 @@ from projections.record.worklog.parts import Row, point
 
 
 def at_forge(event: DomainEvent) -> Iterator[Row]:
-    """What has happened to the pull request."""
+    """Yields what has happened to the pull request."""
     if head := _head(event):
         yield "log", "\n\n".join([f"### {head}", *_points(event)])
 

@@ -16,7 +16,7 @@ from projections.record.worklog.parts import Row, Worklog, asked_again, comments
 
 
 class _Shape(NamedTuple):
-    """How the worklog of a kind is written: the rows of an event, and the text of a session."""
+    """The form of a kind's worklog: the rows of an event, and the text of a session."""
 
     rows: Callable[[Worklog, Turns, Recorded], Iterator[Row]]
     text: Callable[[Any, Mapping[str, str], Sequence[Row], Words], str]
