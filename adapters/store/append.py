@@ -35,8 +35,8 @@ class Redaction:
 
 
 class Attachments(NamedTuple):
-    """What is stored in the transaction of some events. Each receipt comes with the number of events before it in the
-    batch, and is built from the position of the last of them."""
+    """The rest of what is stored in the transaction of some events. Each receipt comes with the number of events before
+    it in the batch, and is built from the position of the last of them."""
 
     texts: Sequence[tuple[str, str]] = ()
     receipts: Sequence[tuple[int, Callable[[int], StoredReceipt]]] = ()
@@ -54,7 +54,7 @@ NO_ATTACHMENTS = Attachments()
 
 
 class EventRecorder(ApplicationRecorder, ABC):
-    """What all stores have in common; each of them inserts and selects rows in its own way."""
+    """The common part of all stores; each of them inserts and selects rows in its own way."""
 
     @abstractmethod
     def insert_events(

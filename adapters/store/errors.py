@@ -1,4 +1,4 @@
-"""How a store fails."""
+"""The errors of a store."""
 
 from collections.abc import Iterable
 

@@ -39,7 +39,7 @@ class StoredKey(NamedTuple):
 
 
 class Vault(Protocol):
-    """Who may use the log, where several machines have to agree on it."""
+    """The keys that open the log, where several machines have to agree on them."""
 
     def all_keys(self) -> list[StoredKey]: ...
 

@@ -87,7 +87,7 @@ def decode_all(rows: Sequence[tuple[int, str, int, str, bytes]]) -> list[Recorde
 
 
 _UNFIT = (Unknown, ValueError, LookupError, TypeError, AttributeError)
-"""What is raised if a row cannot become an event."""
+"""The errors of a row that cannot become an event."""
 
 
 def _why(error: Exception) -> str:

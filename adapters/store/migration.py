@@ -36,7 +36,7 @@ class MigrationTarget(Protocol):
 
 
 class Migrated(NamedTuple):
-    """How much was moved."""
+    """The numbers of what was moved."""
 
     events: int
     texts: int

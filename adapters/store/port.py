@@ -92,14 +92,14 @@ class Write(NamedTuple):
 
 
 class Texts(Protocol):
-    """Where long texts are stored."""
+    """The store of long texts."""
 
     def text(self, digest: str) -> str | None:
         """A long text by its digest."""
 
 
 class Log(Texts, Protocol):
-    """What reading a log needs."""
+    """The reading half of a log."""
 
     @property
     def rows(self) -> Rows: ...
@@ -144,12 +144,12 @@ class Node(NamedTuple):
     role: Literal["server", "worker"]
     last_seen: int
     agents: str = ""
-    """What it announces of its agents; empty where it runs no turns, or is of a version that announces nothing."""
+    """The agents that it announces; empty where it runs no turns, or is of a version that announces nothing."""
 
 
 class Attendances(Protocol):
-    """When processes that run turns were last there, by the agents that they have. Times are milliseconds. Raises
-    StoreError."""
+    """The times at which processes that run turns were last there, by the agents that they have, in milliseconds.
+    Raises StoreError."""
 
     every: float
     """The seconds between two notes of a process."""
@@ -191,7 +191,7 @@ class Store(Log, Protocol):
 
     @property
     def attendances(self) -> Attendances | None:
-        """When teams were last there; None if files on the single machine are enough."""
+        """Returns when teams were last there; None if files on the single machine are enough."""
 
     @property
     def claims(self) -> NameClaims | None:
@@ -263,7 +263,7 @@ class Store(Log, Protocol):
         """True if the last write failed and no later one has succeeded."""
 
     def failure(self) -> str | None:
-        """Why the last write failed. Tries again where that may be over (a full disk)."""
+        """Returns why the last write failed. Tries again where that may be over (a full disk)."""
 
     def close(self) -> None:
         """Later use raises StoreError."""

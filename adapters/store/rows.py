@@ -27,7 +27,7 @@ class Row(NamedTuple):
     state: bytes
     hash: bytes
     form: int = 1
-    """How it is hashed (`seal.py`)."""
+    """The form in which it is hashed (`seal.py`)."""
 
     def stored(self) -> StoredEvent:
         return StoredEvent(self.stream, self.version, self.topic, self.state)
@@ -52,7 +52,7 @@ def hashed(previous: bytes, stream: str, version: int, topic: str, words: bytes,
 
 SIZE = Struct(">I").pack
 _AT = re.compile(rb'\{(?:"v":\d+,)?"at":(\d{1,18}),')
-"""How every state begins that we write."""
+"""The beginning of every state that we write."""
 
 
 def time_of(state: bytes) -> int:

@@ -14,7 +14,7 @@ ShareForm = Literal["git", "kept", "large", "folder"]
 
 
 class WorkspaceKeeper(NamedTuple):
-    """Who has a workspace: the place that worked on it last, and the name of its machine."""
+    """The holder of a workspace: the place that worked on it last, and the name of its machine."""
 
     place: str
     machine: str
@@ -22,7 +22,7 @@ class WorkspaceKeeper(NamedTuple):
     facts: str
     """The workspace's own facts, as they are saved next to its repository."""
     alive: bool
-    """Whether a process there runs turns now."""
+    """True if a process there runs turns now."""
 
 
 class StoredState(NamedTuple):
@@ -33,7 +33,7 @@ class StoredState(NamedTuple):
 
 
 class Shares(Protocol):
-    """What machines share about workspaces. Raises StoreError."""
+    """The part of workspaces that machines share. Raises StoreError."""
 
     def attend(self, place: str, machine: str) -> None:
         """A process of this place runs turns; repeat every few seconds."""

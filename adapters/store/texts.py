@@ -25,7 +25,7 @@ KEPT_CHARACTERS: Final = 4_000_000
 
 
 class TextSource(Texts, Protocol):
-    """What the texts of a log follow from."""
+    """The log from which texts follow."""
 
     def history(self, session_id: str, *, after: int = 0, upto: int | None = None) -> Sequence[Recorded]:
         """The events of a session with versions `after`+1 … `upto`."""

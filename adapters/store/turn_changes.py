@@ -1,4 +1,4 @@
-"""What events mean for the lease table."""
+"""Says what events mean for the lease table."""
 
 from typing import Final, Literal, NamedTuple
 
@@ -64,9 +64,9 @@ class TurnAgain(NamedTuple):
 TurnChange = NewTurn | TurnEnd | TurnAgain
 _LONG: Final = ("prepare", "validate", "land")
 STEP: Final = 600_000
-"""How far a turn moves back in the queue, in milliseconds: for each open turn of its owner, for each open turn of its
-session, and for being long. An owner with many turns waits for those with few, but not forever: a new turn of another
-owner never comes before one whose rank has passed."""
+"""The distance by which a turn moves back in the queue, in milliseconds: for each open turn of its owner, for each open
+turn of its session, and for being long. An owner with many turns waits for those with few, but not forever: a new turn
+of another owner never comes before one whose rank has passed."""
 COUNTED: Final = 1_000
 """More open turns of one owner make no difference."""
 TURN_EVENTS: Final = (TurnRequested, TurnAttemptFailed, TurnRetried, Settled, SessionForked)

@@ -105,7 +105,7 @@ class Turns(Protocol):
         for `take_all`."""
 
     def usage(self, turn_id: str) -> UsedSoFar | None:
-        """What the attempt that holds the turn has kept; None if nothing, or if none holds it."""
+        """Returns what the attempt that holds the turn has kept; None if nothing, or if none holds it."""
 
     def release(self, worker: str) -> int:
         """Give back every turn of a worker that is dead or stops. Returns how many."""

@@ -1,4 +1,4 @@
-"""Which commit each line of a file comes from."""
+"""Finds which commit each line of a file comes from."""
 
 from contextlib import suppress
 from pathlib import Path

@@ -29,11 +29,11 @@ _PASSED_ON: Final = (
     *("all_proxy", "https_proxy", "http_proxy", "no_proxy"),
 )
 _NAME: Final = "origin"
-"""What our copy calls the remote."""
+"""Our copy's name for the remote."""
 
 
 class Remote(NamedTuple):
-    """Where a partial clone fetches what it lacks: its address, and the settings that reach it."""
+    """The place from which a partial clone fetches what it lacks: its address, and the settings that reach it."""
 
     url: str
     settings: tuple[tuple[str, str], ...]

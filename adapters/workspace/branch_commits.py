@@ -8,7 +8,7 @@ from adapters.workspace.repository import Repository
 from domain.values.sentences import Sentence
 
 MOST: Final = 500
-"""How many commits are named."""
+"""Commits that are named."""
 _NAMES: Final = "refs/hansard/people/"
 
 

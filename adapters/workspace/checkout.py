@@ -1,5 +1,5 @@
-"""What a session would start from in a person's folder, looked up in a moment and without changing anything: the
-branch, its commit, and the files with changes that the agents would not see."""
+"""Finds what a session would start from in a person's folder, in a moment and without changing anything: the branch,
+its commit, and the files with changes that the agents would not see."""
 
 import tempfile
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Where the lines of comments are now: read from the repository, found as `domain/provenance/line_places` says."""
+"""Finds where the lines of comments are now: read from the repository, found as `domain/provenance/line_places`
+says."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +26,7 @@ from domain.session.state import Session
 from domain.values.sentences import Sentence
 
 MOST_OTHERS: Final = 200
-"""How many other changed files are searched for lines that were moved."""
+"""Other changed files that are searched for lines that were moved."""
 MOST_OTHER_BYTES: Final = 1_048_576
 _RENAMES: Final = ("-r", "-z", "--find-renames", "--no-ext-diff", "--no-textconv", "--name-status")
 _UNKNOWN: Final = Whereabouts()
@@ -33,7 +34,7 @@ _UNKNOWN: Final = Whereabouts()
 
 
 class TurnStates(NamedTuple):
-    """What a turn has made of the work: the commits before and after, and the files that differ."""
+    """The work as a turn has changed it: the commits before and after, and the files that differ."""
 
     before: str
     after: str

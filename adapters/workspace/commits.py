@@ -1,4 +1,4 @@
-"""Which lines later commits added and removed."""
+"""Finds which lines later commits added and removed."""
 
 import tempfile
 from collections import Counter
@@ -16,7 +16,7 @@ from domain.provenance.work import written_runs
 MOST_COMMITS: Final = 10_000
 
 MOST_OLDER: Final = 1_000
-"""How many commits before the base of a session are searched for lines that it may have restored."""
+"""Commits before the base of a session that are searched for lines that it may have restored."""
 
 _MARK: Final = "\x01"
 

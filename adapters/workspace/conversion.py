@@ -1,4 +1,4 @@
-"""What a person's git would have committed: filters, encodings and line endings (contract-3 §17).
+"""Makes what a person's git would have committed: filters, encodings and line endings (contract-3 §17).
 
 Agents see the stored form of files, and their work is recorded byte for byte. Before a branch is made of it, each of
 its commits is rewritten as the person's git would have made it: by the attributes and the settings at the base, never
@@ -20,7 +20,7 @@ from adapters.workspace.twins import replace, twin_of
 from adapters.workspace.workspace import Workspace
 
 _STORED: Final = (b"\0GITCRYPT\0", b"version https://git-lfs.github.com/spec/")
-"""How content begins that a filter has cleaned already."""
+"""The beginning of content that a filter has cleaned already."""
 
 
 def converted(workspace: Workspace, commit: str, fencing: Fencing) -> str:

@@ -1,4 +1,4 @@
-"""How a workspace begins: our own repository with the contents of the person's folder at that time."""
+"""Creates a workspace: our own repository with the contents of the person's folder at that time."""
 
 import json
 import os
@@ -40,7 +40,7 @@ _PATTERN: Final = re.compile(r"[\\*?\[\] ]")
 """Characters that need escaping in such a line."""
 _SHA256: Final = 64
 _USAGE: Final = 129
-"""What git exits with where it does not know a question: versions before 2.41, of this one."""
+"""The exit code of git where it does not know a question: versions before 2.41, of this one."""
 _BARE: Final = "must be run in a work tree"
 
 

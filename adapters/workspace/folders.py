@@ -66,8 +66,8 @@ def tame(folder: Path) -> None:
 
 
 class OddPlaces(NamedTuple):
-    """What git passes over in a folder, as paths from there: what repositories inside are kept in, and what is too deep
-    for the system to open, of folders only the first."""
+    """The things in a folder that git passes over, as paths from there: what repositories inside are kept in, and what
+    is too deep for the system to open, of folders only the first."""
 
     repositories: tuple[str, ...] = ()
     too_deep: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What changed between two states of a workspace: files with their lines, and commits."""
+"""Lists what changed between two states of a workspace: files with their lines, and commits."""
 
 import os
 import tempfile
@@ -13,7 +13,7 @@ from adapters.workspace.repository import Repository
 from domain.session.workspace import ChangedFile, FileStatus, WorkspaceChanges
 
 MOST_FILES: Final = 1_000
-"""How many files and commits are listed; the other files are only counted."""
+"""Files and commits that are listed; the other files are only counted."""
 _STATUSES: Final[dict[str, FileStatus]] = {"A": "added", "D": "deleted", "R": "renamed"}
 _PLAIN: Final = ("-r", "-z", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-color")
 

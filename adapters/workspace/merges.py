@@ -8,7 +8,7 @@ from adapters.workspace.repository import Repository
 from domain.values.sentences import Sentence
 
 _NAMED: Final = 10
-"""How many files are named; the others are only counted."""
+"""Files that are named; the others are only counted."""
 
 
 class MergeConflict(WorkspaceError):

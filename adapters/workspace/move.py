@@ -25,7 +25,7 @@ Obstacle = Literal["unmerged", "staged", "uncommitted", "not_in_git", "filtered"
 _GITLINK: Final = "160000"
 _SYMLINK: Final = "120000"
 _MOST: Final = 100
-"""How many paths of a folder that is in the way are named."""
+"""Paths of a folder that is in the way that are named."""
 _IN_PROGRESS: Final = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "sequencer")
 PRIVATE: Final = ("-c", "core.splitIndex=false", "-c", "index.sparse=false", "-c", "core.fsmonitor=false")
 """For an index of ours: complete, in one file, and read without a monitor."""
@@ -48,7 +48,7 @@ class TreeFile(NamedTuple):
 
 
 class PathChange(NamedTuple):
-    """What a move does with a path. None: the tree has no such file."""
+    """The effect of a move on a path. None: the tree has no such file."""
 
     path: str
     before: TreeFile | None
@@ -57,7 +57,7 @@ class PathChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CheckoutMove:
-    """What a move from one tree to another does in a checkout; checked against everything that is there.
+    """The effects of a move from one tree to another in a checkout; checked against everything that is there.
 
     `same` are the files outside git that have the new content already, `skipped` the index entries that a sparse
     checkout leaves out, `clean` the tracked files as git has them.

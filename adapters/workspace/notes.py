@@ -11,7 +11,7 @@ from domain.provenance.notes import REF, Note, NotedTurn, merged, note_of, writt
 from domain.provenance.work import TurnWork
 
 MOST: Final = 1_000
-"""How many commits of a result get a note."""
+"""Commits of a result that get a note."""
 _TRIES: Final = 3
 _NAMES: Final = ("Session", "Turn", "Agent", "Model", "Iteration")
 _FORM: Final = "%x00".join(

@@ -1,5 +1,5 @@
-"""What a workspace's git shows of the person's repository besides the commit that it starts from: every tag, the base
-branch, and the remote-tracking branch that it is compared with. No other branch.
+"""Chooses what a workspace's git shows of the person's repository besides the commit that it starts from: every tag,
+the base branch, and the remote-tracking branch that it is compared with. No other branch.
 
 They are written as one file, as git packs them: a repository may have thousands of tags.
 """

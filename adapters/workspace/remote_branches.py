@@ -28,11 +28,11 @@ _NETWORK: Final = ("https", "ssh", "git+ssh")
 _QUIET: Final = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules", "--quiet")
 _INHERITED: Final = ("HOME", "XDG_CONFIG_HOME", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "XDG_RUNTIME_DIR")
 _MOST: Final = 250
-"""How many commits of others are named."""
+"""Commits of others that are named."""
 
 
 class PushEnd(NamedTuple):
-    """How a push ended; `detail` is what git said."""
+    """The end of a push; `detail` is what git said."""
 
     outcome: PushOutcome
     detail: str = ""

@@ -1,4 +1,4 @@
-"""What a person's checkout shows of a commit, for agents and validation (`[workspace] filters = true`).
+"""Makes what a person's checkout shows of a commit, for agents and validation (`[workspace] filters = true`).
 
 The person's filters run once for all files of a commit, and what they show becomes the commit's twin (`twins`).
 """

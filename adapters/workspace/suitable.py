@@ -1,4 +1,5 @@
-"""Which of a person's folders can be worked in: checked before any agent costs money, and again when it is opened.
+"""Tells which of a person's folders can be worked in: checked before any agent costs money, and again when it is
+opened.
 
 Everything here blocks: call it from a thread.
 """

@@ -1,4 +1,5 @@
-"""What a later process has to know to undo a move of a checkout that was killed, beside the copies of its files."""
+"""Notes what a later process has to know to undo a move of a checkout that was killed, beside the copies of its
+files."""
 
 import fcntl
 import json

@@ -1,1 +1,1 @@
-"""What one process has: settings, paths, keys, presence, caches. `api.system` puts these parts together."""
+"""The parts of one process: settings, paths, keys, presence, caches. `api.system` puts them together."""

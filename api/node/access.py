@@ -1,6 +1,6 @@
-"""Who may use the service: API keys, known by digest, in the log that all nodes share or in files with a line for each,
-`name:sha256-of-the-key[:scope[:expires]]`; and signing in with a browser: a cookie for a key, a link that works once,
-and a limit on guessing."""
+"""Decides who may use the service: API keys, known by digest, in the log that all nodes share or in files with a line
+for each, `name:sha256-of-the-key[:scope[:expires]]`; and signing in with a browser: a cookie for a key, a link that
+works once, and a limit on guessing."""
 
 import base64
 import hashlib
@@ -86,7 +86,7 @@ class Keys:
         self._keys = {key.name: key for key in keys}
 
     def name_of(self, key: str) -> str | None:
-        """Whose key it is, compared in constant time; None if unknown or expired."""
+        """Returns whose key it is, compared in constant time; None if unknown or expired."""
         digest = hashlib.sha256(key.encode()).hexdigest().encode()
         match = None
         for name, entry in self._keys.items():
@@ -187,7 +187,7 @@ def stored(key: Key) -> StoredKey:
 Clock = Callable[[], float]
 LONGEST_COOKIE: Final = 1_000
 GUESSES: Final = 10
-"""How many wrong keys an address may send in a row."""
+"""Wrong keys that an address may send in a row."""
 _PER_GUESS: Final = 6.0
 """Seconds after which one more is allowed."""
 _ADDRESSES: Final = 10_000
@@ -258,7 +258,7 @@ def former_secret(folder: Path) -> bytes:
 
 
 class Guesses:
-    """How many wrong keys each address has sent recently."""
+    """The numbers of wrong keys that each address has sent recently."""
 
     def __init__(self, now: Clock) -> None:
         self._now = now

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 SECONDS: Final = 60.0
-"""How long the command may take."""
+"""Seconds that the command may take."""
 AGAIN_SECONDS: Final = 30.0
-"""How long after a failure a checkpoint is tried again."""
+"""Seconds after a failure until a checkpoint is tried again."""
 
 _log = logging.getLogger(__name__)
 

@@ -26,12 +26,12 @@ _log = logging.getLogger(__name__)
 
 
 class SharedParts(NamedTuple):
-    """What the follower shares with the rest of the process."""
+    """The parts that the follower shares with the rest of the process."""
 
     store: Store
     writer: Writer
     folder: Path
-    """Where this process keeps its own files."""
+    """The folder in which this process keeps its own files."""
     sharing: Sharing | None
 
 
@@ -89,7 +89,7 @@ async def connected(place: ForgePlace, *, at_terminal: bool) -> Forge | None:
 
 
 def around(file: Path, shared: SharedParts, *, at_terminal: bool) -> Around | None:
-    """What the follower of pull requests works with; None where the settings in `file` cannot be used."""
+    """Returns what the follower of pull requests works with; None where the settings in `file` cannot be used."""
     try:
         owners = read_settings(file)
     except BadForge as error:

@@ -57,7 +57,7 @@ class SseFrame(NamedTuple):
 
 
 class Interest(NamedTuple):
-    """Which events a client wants: the whole log unless filtered."""
+    """The events that a client wants: the whole log unless filtered."""
 
     session_id: str | None = None
     kind: str | None = None

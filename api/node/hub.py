@@ -55,13 +55,13 @@ class Reader:
     """The position to which the log has gone back: then the stream ends."""
     beat: bool = False
     lively: bool = False
-    """Whether it wants a sign when agents are active."""
+    """True if it wants a sign when agents are active."""
     stirred: bool = False
     sending: bool = False
     resting: bool = False
     missed: int = 0
     owner: str | None = None
-    """Whose key opened it; None on a server without keys."""
+    """The owner of the key that opened it; None on a server without keys."""
 
     async def rest(self) -> None:
         self.resting = True

@@ -1,4 +1,4 @@
-"""What this machine keeps for a log: where that is, and the answers about sessions beside the views, so that
+"""Knows what this machine keeps for a log: where that is, and the answers about sessions beside the views, so that
 `hansard show` prints one without the rules that made it. Imports little: a command that only lists sessions starts
 fast."""
 
@@ -59,7 +59,7 @@ def _is_locked(file: Path) -> bool:
 
 
 ANSWER: Final = "answer"
-"""What a snapshot is of, if it is an answer."""
+"""The kind of a snapshot that is an answer."""
 _PACKAGES: Final = ("domain", "projections", "api/node", "api/routes")
 _NEWEST: Final = "SELECT version, hash FROM events WHERE stream = ? ORDER BY version DESC LIMIT 1"
 _KEPT: Final = "SELECT hash, state FROM snapshots WHERE session_id = ? AND what = ? AND version = ? AND rules = ?"

@@ -24,10 +24,10 @@ RECEIVERS: Final = ("command", "webhook")
 AGAIN_SECONDS: Final = 30.0
 """Seconds until the next try after an error of our own."""
 GOODBYE_SECONDS: Final = 5.0
-"""How long a process that ends still sends what is due."""
+"""Seconds for which a process that ends still sends what is due."""
 _REMINDER: Final = ".reminder"
 KEPT_MS: Final = 7 * 24 * 3_600_000
-"""How long a receiver may be unreachable."""
+"""Milliseconds for which a receiver may be unreachable."""
 BACKOFF: Final = (5, 30, 120, 600)
 """Seconds until a notification is tried again; the last one repeats."""
 PAUSES: Final = (0, 5, 30, 120)
@@ -36,7 +36,7 @@ LEASE_MS: Final = 120_000
 AWAY_SECONDS: Final = 5.0
 """Seconds until the next try while the database is away."""
 LOOK_SECONDS: Final = 30.0
-"""How often a sender looks for what another server has left."""
+"""Seconds between two looks of a sender for what another server has left."""
 
 Send = Callable[[Notification], Awaitable[str | None]]
 """Returns why it failed, or None."""
@@ -49,7 +49,7 @@ class Following(Protocol):
 
     @property
     def epoch(self) -> int:
-        """How often the log has gone back."""
+        """Returns how often the log has gone back."""
 
     async def has_begun(self) -> None:
         """Until the views have all events from before this process, or from before the log went back."""
@@ -182,7 +182,7 @@ class Notifier:
         )
 
     async def _send(self, one: Notification) -> str | None:
-        """Why it could not be sent; None if it was, or nothing waits any more."""
+        """Returns why it could not be sent; None if it was, or nothing waits any more."""
         if not one.body:
             await self._follower.has_begun()
             body = await asyncio.to_thread(self._reminder, one)
@@ -193,7 +193,7 @@ class Notifier:
 
 
 class NotificationSender:
-    """What one receiver still has to get. A receiver that hangs or is away delays no other one."""
+    """The sender of what one receiver still has to get. A receiver that hangs or is away delays no other one."""
 
     def __init__(self, receiver: str, send: Send, outbox: Outbox, clock: Callable[[], int], *, scale: float) -> None:
         self._receiver, self._send, self._outbox = receiver, send, outbox

@@ -37,7 +37,7 @@ class ThisNode:
     workers: Path | None = None
     """Lists the workers of this machine if the store knows no other processes."""
     team: Team | None = None
-    """Whose turns it runs, and therefore announces; None if it runs none."""
+    """The team whose turns it runs and therefore announces; None if it runs none."""
 
     @contextlib.asynccontextmanager
     async def attending(self) -> AsyncIterator[None]:

@@ -1,4 +1,4 @@
-"""Who wrote the lines of a file: combines the history of the repository with the log, and caches the result."""
+"""Tells who wrote the lines of a file: combines the history of the repository with the log, and caches the result."""
 
 import threading
 from collections import OrderedDict
@@ -26,7 +26,7 @@ from projections.views.blame import Blame, BlameLine, Demand
 KEPT_SESSIONS: Final = 2_000
 KEPT_LINEAGES: Final = 4
 KEPT_ANSWERS: Final = 32
-"""What is kept in memory, at most."""
+"""The most that is kept in memory."""
 
 
 @dataclass
@@ -39,7 +39,7 @@ class _Session:
 
 
 class _Origins:
-    """What the log knows of a repository, and what was read of its commits with that."""
+    """The log's knowledge of a repository, and what was read of its commits with that."""
 
     def __init__(self, sessions: dict[str, _Session]) -> None:
         self.sessions = sessions
@@ -48,7 +48,7 @@ class _Origins:
 
 
 class _Lineage:
-    """What can be said of the files of one commit with what the log knew."""
+    """The origins of the files of one commit with what the log knew."""
 
     def __init__(self, top: Path, head: str, origins: _Origins, workspaces: Path) -> None:
         self.top, self.head, self._workspaces = top, head, workspaces

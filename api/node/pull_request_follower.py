@@ -15,7 +15,7 @@ from domain.values.base import HansardError
 _log = logging.getLogger(__name__)
 
 _LOOK_SECONDS: Final = 30.0
-"""How often it is looked for pull requests that another process has opened."""
+"""Seconds between two looks for pull requests that another process has opened."""
 
 OpenSessions = Callable[[], Sequence[str]]
 """The sessions with a pull request that is not over."""

@@ -22,7 +22,7 @@ from domain.values.base import iso
 _LONGEST_PAUSE: Final = 300.0
 """Seconds until a forge that is away is asked again, at most."""
 _STEPS: Final = 50
-"""How many things a round does in a row."""
+"""Things that a round does in a row."""
 _CLOSED_PAUSE: Final = 10
 """A closed pull request is looked at so much less often than an open one: somebody may open it again."""
 _CLOSED_FOR: Final = 30 * 86_400_000

@@ -1,4 +1,4 @@
-"""What a key may do: its scope, the scopes that it includes, and the refusal of what it does not."""
+"""Tells what a key may do: its scope, the scopes that it includes, and the refusal of what it does not."""
 
 from typing import Final, Literal, get_args
 

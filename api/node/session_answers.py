@@ -1,7 +1,6 @@
-"""What the log alone does not say about a session: what a person may do now, and which turns wait for external workers
-or absent machines, or came with another log. The answers about sessions that changed are kept, once nothing has
-happened for a moment: commands come first.
-"""
+"""Adds what the log alone does not say about a session: what a person may do now, and which turns wait for external
+workers or absent machines, or came with another log. The answers about sessions that changed are kept, once nothing has
+happened for a moment: commands come first."""
 
 import logging
 import threading
@@ -69,7 +68,7 @@ def marked(
 
 
 class OwnerSource(Protocol):
-    """Where it is recorded who started a session."""
+    """The place where it is recorded who started a session."""
 
     @property
     def store(self) -> Store: ...
@@ -105,7 +104,8 @@ def not_run_here(turns: tuple[TurnView, ...], imported: Collection[str]) -> tupl
 
 
 class MachineSource(Protocol):
-    """Where it is known which workspaces only an absent machine has, and which turns came with another log."""
+    """The place where it is known which workspaces only an absent machine has, and which turns came with another
+    log."""
 
     @property
     def sharing(self) -> "Sharing | None": ...
@@ -143,7 +143,7 @@ _log = logging.getLogger(__name__)
 
 
 class AnswerSource(OwnerSource, Protocol):
-    """What answers are made from."""
+    """The parts that answers are made from."""
 
     @property
     def sessions(self) -> Sessions: ...

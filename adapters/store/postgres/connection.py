@@ -31,7 +31,7 @@ LONG: Final = 600.0
 BYTES_PER_SECOND: Final = 2_000_000
 """A database that gives or takes less of a long text is one that does not answer."""
 _FREE_SECONDS: Final = 2.5
-"""How long callers wait for a connection if all are in use."""
+"""Seconds that callers wait for a connection if all are in use."""
 _PAUSE: Final = 0.5
 """After a connection could not be opened, or did not answer, no connection tries for this many seconds."""
 _DAMAGED: Final = ("XX001", "XX002")
@@ -78,7 +78,7 @@ class PatientConnection(psycopg.Connection[TupleRow]):
     epoch = 0
     """The outage's, when it was opened."""
     looked_at = -math.inf
-    """When the database was last seen to keep its promises."""
+    """The time at which the database was last seen to keep its promises."""
 
     @contextmanager
     def slower(self, seconds: float) -> Iterator[None]:

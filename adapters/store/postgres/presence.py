@@ -1,4 +1,4 @@
-"""Which processes use the log."""
+"""Notes which processes use the log."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ CREATE TABLE IF NOT EXISTS attended (agents text COLLATE "C" PRIMARY KEY, until 
 
 
 class PostgresAttendances:
-    """When teams were last there, on any machine."""
+    """The times at which teams were last there, on any machine."""
 
     every = 5.0
 

@@ -14,8 +14,8 @@ FORMAT: Final = 2
 """Of the tables. A newer one is refused, whatever else would fit."""
 _OLDEST: Final = 150_000
 _MAKING_SECONDS: Final = 27.0
-"""How much longer than usual each statement may take that makes tables: on a busy disk that is slow, and no one waits
-for an answer yet."""
+"""Seconds that each statement that makes tables may take beyond the usual: on a busy disk that is slow, and no one
+waits for an answer yet."""
 _UNSAFE: Final = {"synchronous_commit": "off", "fsync": "off"}
 _TURNED_ON: Final = ("1", "y", "yes", "t", "true", "on")
 
@@ -96,7 +96,7 @@ UNION SELECT 'trigger', tgname FROM pg_catalog.pg_trigger JOIN ours ON ours.oid 
 UNION SELECT 'rule', rulename FROM pg_catalog.pg_rewrite JOIN ours ON ours.oid = ev_class WHERE relkind = 'r'
 UNION SELECT 'policy', polname FROM pg_catalog.pg_policy JOIN ours ON ours.oid = polrelid
 """
-"""What could change or hide rows."""
+"""The objects that could change or hide rows."""
 
 
 def prepare(connections: Connections) -> None:

@@ -1,4 +1,5 @@
-"""What processes and machines share on PostgreSQL: which ones use the log, news of what others write, and workspaces.
+"""Shares on PostgreSQL between processes and machines: which ones use the log, news of what others write, and
+workspaces.
 
 The database's clock decides which processes are alive. Notifications are hints: polling works without them.
 Packs of workspaces lie in parts: each is one short statement, however large the pack.

@@ -47,9 +47,9 @@ _STATEMENT_BYTES: Final = 1 << 23
 _STATEMENT_ROWS: Final = 20_000
 _LARGE_TEXT: Final = 1 << 20
 LOOK_SECONDS: Final = 30.0
-"""How long a database is believed to keep its promises."""
+"""Seconds for which a database is believed to keep its promises."""
 _SETTLING_SECONDS: Final = 1.5
-"""How long an unconfirmed commit is looked for while the database is unavailable."""
+"""Seconds for which an unconfirmed commit is looked for while the database is unavailable."""
 
 
 class PostgresStore(LargeTexts, SqlRecorder):
@@ -175,7 +175,7 @@ class PostgresStore(LargeTexts, SqlRecorder):
         return self._failure is not None
 
     def failure(self) -> str | None:
-        """Why the last write failed, None once one would succeed."""
+        """Returns why the last write failed, None once one would succeed."""
         if self.failing:
             try:
                 with self._transaction() as connection:

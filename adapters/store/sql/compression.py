@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 MARK: Final = b"\x01"
-"""How a packed state begins; no JSON text does. A second dictionary would take another mark."""
+"""The beginning of a packed state; no JSON text begins so. A second dictionary would take another mark."""
 SHORT: Final = 320
 """States of up to so many bytes stay as they are: most events are that short, and reading many has to be fast."""
 _LONG: Final = 3_000

@@ -29,13 +29,13 @@ TURN_COLUMNS = (
 
 
 class SqlRows(ABC):
-    """What the rows of all SQL stores have in common."""
+    """The common part of the rows of all SQL stores."""
 
     engine: ClassVar[str]
     elements: ClassVar[str]
     """The elements of a JSON array."""
     made: ClassVar[str]
-    """When a link was made, as a whole number."""
+    """The time of a link in SQL, as a whole number."""
 
     def __init__(self, reading: Access) -> None:
         self._reading = reading

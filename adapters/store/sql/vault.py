@@ -1,4 +1,4 @@
-"""Who may use the log, for all nodes: keys by digest, the secret that signs sign-ins, links that work once."""
+"""Keeps who may use the log, for all nodes: keys by digest, the secret that signs sign-ins, links that work once."""
 
 from typing import Final
 

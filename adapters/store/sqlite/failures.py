@@ -40,7 +40,7 @@ def _code(error: BaseException) -> int:
 
 
 def opening_failure(what: Literal["log", "views"], path: Path, error: Exception) -> Sentence:
-    """Why a file cannot be opened. If nothing can be written there, also what to do."""
+    """Says why a file cannot be opened. If nothing can be written there, also what to do."""
     why = getattr(error, "strerror", None) or error
     if path.exists():
         place = next((ancestor for ancestor in (path.parent, path) if not os.access(ancestor, os.W_OK)), None)
@@ -55,7 +55,7 @@ def opening_failure(what: Literal["log", "views"], path: Path, error: Exception)
 
 
 class WriteHealth:
-    """How writing to a file goes. `failure` is what the last failure was, until something shows that it is over."""
+    """The state of writing to a file. `failure` is what the last failure was, until something shows that it is over."""
 
     def __init__(self) -> None:
         self.failure: StoreError | None = None

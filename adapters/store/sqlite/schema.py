@@ -41,4 +41,4 @@ OBJECTS: Final = "SELECT type, name FROM sqlite_schema WHERE name NOT LIKE 'sqli
 OURS: Final = {(kind.lower(), name) for kind, name in re.findall(r"CREATE (TABLE|INDEX) IF NOT EXISTS (\w+)", SCHEMA)}
 NEEDED: Final = {("table", name) for name in ("events", "texts", "receipts", "turns")}
 OF_BEFORE: Final = {("index", "turns_open")}
-"""What a log has that no newer version has opened yet."""
+"""The objects of a log that no newer version has opened yet."""

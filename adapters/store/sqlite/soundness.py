@@ -1,4 +1,4 @@
-"""Whether the file of a log may be written to: a malformed one takes commands and loses them.
+"""Finds out whether the file of a log may be written to: a malformed one takes commands and loses them.
 
 A look at all pages takes a while in a large log. So it is only taken where something may have happened to the file: it
 was not closed properly, or it is not the one that was noted when it was.

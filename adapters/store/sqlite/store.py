@@ -166,8 +166,8 @@ class SqliteStore(SqlRecorder):
         return self._writing.failure is not None
 
     def failure(self) -> str | None:
-        """Why the last write failed, None once one has succeeded. What may be over (a full disk) is tried with a write
-        that changes nothing; damage is over once events are written again."""
+        """Returns why the last write failed, None once one has succeeded. What may be over (a full disk) is tried with
+        a write that changes nothing; damage is over once events are written again."""
         if self.failing:
             with suppress(StoreError), self._transaction() as connection:
                 [version] = connection.execute("PRAGMA user_version").fetchone()

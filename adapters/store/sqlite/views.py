@@ -21,7 +21,7 @@ from domain.values.sentences import Sentence
 
 READERS = 4
 STATEMENTS: Final = 1_000
-"""How many statements stay prepared: inserts of many numbers of rows into many tables."""
+"""Statements that stay prepared: inserts of many numbers of rows into many tables."""
 _NOT_OURS: Final = frozenset(
     {
         sqlite3.SQLITE_BUSY,
@@ -60,7 +60,7 @@ def _views_error(error: Exception, sentence: Sentence) -> ViewsUnavailable:
 
 
 class Statements:
-    """What a projection sees of a connection."""
+    """The part of a connection that a projection sees."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection, self._path = connection, path
