@@ -1,4 +1,4 @@
-"""What the events say: each must load and follow the rules, and the lease table must know the same turns."""
+"""Checks what the events say: each must load and follow the rules, and the lease table must know the same turns."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ class TurnRow(NamedTuple):
 
 @dataclass(slots=True)
 class _Turn:
-    """What the log says of a turn. `agents` were asked one after another; an imported turn stays with the first.
+    """A turn as the log has it. `agents` were asked one after another; an imported turn stays with the first.
     `asked_by` is who asked for it, and `root` the session of which its session is a part; `settled_by` who settled
     it."""
 
@@ -58,7 +58,7 @@ class _Turn:
 
 @dataclass(slots=True)
 class _SeenRows:
-    """What is kept of the sessions that were read."""
+    """The sessions that were read, as far as they are kept."""
 
     streams: set[str] = field(default_factory=set)
     rows: int = 0

@@ -1,4 +1,4 @@
-"""What is stored next to the record: receipts of commands, keys, and links that sign in once."""
+"""Checks what is stored next to the record: receipts of commands, keys, and links that sign in once."""
 
 import re
 from typing import Final

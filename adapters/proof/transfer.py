@@ -40,7 +40,7 @@ _ID = re.compile(r"[a-z]+-[0-9A-Za-z_-]{1,200}")
 
 
 class NotImported(HansardError):
-    """What is wrong with the file, and in which line; nothing was imported."""
+    """The fault of the file, and in which line it is; nothing was imported."""
 
 
 class AlreadyThere(NotImported):

@@ -1,4 +1,4 @@
-"""What a verification found."""
+"""The result of a verification."""
 
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -20,7 +20,7 @@ class Unchecked(HansardError):
 
 @dataclass(frozen=True, slots=True)
 class LogFault:
-    """What is wrong, and where: a position of the log, or None for the file as a whole."""
+    """A fault, and its place: a position of the log, or None for the file as a whole."""
 
     position: int | None
     problem: str
@@ -36,7 +36,7 @@ class NamedRedaction:
     actor: str
     reason: str
     newer: bool = False
-    """Whether it was recorded after the checkpoint that the log was compared with."""
+    """True if it was recorded after the checkpoint that the log was compared with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class _Beginning(NamedTuple):
 
 
 class QuotedTexts:
-    """What events quote of long texts. No hash covers that in the second form, so each quote must be the beginning of
-    the text with its digest, or be blank because of a redaction."""
+    """The parts of long texts that events quote. No hash covers them in the second form, so each quote must be the
+    beginning of the text with its digest, or be blank because of a redaction."""
 
     def __init__(self) -> None:
         self._beginnings: dict[str, _Beginning] = {}
@@ -96,7 +96,8 @@ class QuotedTexts:
 
 @dataclass(slots=True)
 class Verification:
-    """What a verification found; `root` is the tree head over all events (hex), `unchecked` why the views were not."""
+    """The findings of a verification; `root` is the tree head over all events (hex), `unchecked` why the views were
+    not."""
 
     events: int = 0
     sessions: int = 0
@@ -107,7 +108,7 @@ class Verification:
     unprovable: list[UnprovableEvent] = field(default_factory=list)
     faults: list[LogFault] = field(default_factory=list)
     quoted: QuotedTexts = field(default_factory=QuotedTexts, repr=False, compare=False)
-    """What the events quote, until their texts are read."""
+    """The quotes of the events, until their texts are read."""
 
     @property
     def sound(self) -> bool:

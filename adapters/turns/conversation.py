@@ -1,4 +1,4 @@
-"""What came before a session: the messages of its conversation, and the sources of a fork.
+"""Collects what came before a session: the messages of its conversation, and the sources of a fork.
 
 A message continues the sessions before it: their last result, and their messages.
 """
@@ -18,7 +18,7 @@ from domain.session.state import Session
 from domain.session.turns import TurnRequested
 
 REMEMBERED: Final = 20
-"""How many earlier sessions of a conversation are read."""
+"""Earlier sessions of a conversation that are read."""
 _FIRST_PROMPTS: Final = ("direct", "plan", "plan_repair")
 
 

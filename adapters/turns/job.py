@@ -56,13 +56,13 @@ class Job:
     whole: Callable[[Text], str] = lambda text: text.head
     """A long text, from the log."""
     people: PeopleCommits | None = None
-    """What people have committed on the branch, which the turn begins with."""
+    """The commits of people on the branch that the turn begins with."""
     question: tuple[Turn, RenderedPrompt] | None = None
-    """What the agent is asked, if that is already known."""
+    """The question to the agent, if it is already known."""
     refusals: Refusals = field(default_factory=Refusals, compare=False)
     """The hosts that its commands wanted to reach and may not."""
     site: "Site | None" = None
-    """What its agent shares with the services of the workspace."""
+    """The surroundings that its agent shares with the services of the workspace."""
 
     @property
     def deadline(self) -> int | None:

@@ -1,4 +1,4 @@
-"""What agents are doing right now: a short ring buffer of frames per turn, only in memory. Events record what is
+"""Shows what agents are doing right now: a short ring buffer of frames per turn, only in memory. Events record what is
 kept."""
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What the validation says about the work together with what people have committed on its branch."""
+"""Validates the work together with what people have committed on its branch."""
 
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from domain.session.attempts import Failure
 
 
 class MergedCheck(NamedTuple):
-    """What the validation says about a state: the commands that passed, what fails there and did not before, and why
+    """The result of the validation for a state: the commands that passed, what fails there and did not before, and why
     nothing is known."""
 
     commands: tuple[str, ...] = ()

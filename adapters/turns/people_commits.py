@@ -42,7 +42,8 @@ def with_commits_of_claim(job: Job, workspaces: Workspaces) -> Job:
 
 
 def newest_people_commits(job: Job, workspaces: Workspaces) -> PeopleCommits | None:
-    """What is on the branch and not in the work, now that it is to be published. Blocks. Raises CommitsInTheWay."""
+    """Returns what is on the branch and not in the work, now that it is to be published. Blocks. Raises
+    CommitsInTheWay."""
     wanted = _wanted(job)
     return None if wanted is None else _new_commits(job, workspaces, wanted)
 

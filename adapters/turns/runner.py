@@ -1,4 +1,4 @@
-"""What a worker does with one turn: the agent is asked, the commands run, or the work is published.
+"""Does one turn for a worker: the agent is asked, the commands run, or the work is published.
 
 Each function returns the command that records the outcome. Failures of agents, commands and workspaces are outcomes,
 too. A fork reuses the answers of its source instead of asking again.
@@ -55,8 +55,8 @@ log = logging.getLogger(__name__)
 
 
 class Prepared(NamedTuple):
-    """What an agent gets: the prompt, its sections, the folder to work in, if any, the variables for its programs, and
-    the set-up commands that have not run in this folder."""
+    """The things that an agent gets: the prompt, its sections, the folder to work in, if any, the variables for its
+    programs, and the set-up commands that have not run in this folder."""
 
     prompt: str
     context: dict[str, str]
@@ -66,7 +66,7 @@ class Prepared(NamedTuple):
 
 
 class TurnRunner:
-    """Where turns are done."""
+    """The one who does turns."""
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ from domain.values.json import Malformed
 from domain.values.sentences import Sentence, sentence_of
 
 _State = tuple[int, int, int] | None
-"""What tells a file that was written from the one before: its inode, its size, and when it was changed."""
+"""The mark that tells a file that was written from the one before: its inode, its size, and when it was changed."""
 
 
 class WrittenReport(NamedTuple):
@@ -76,7 +76,7 @@ class AwaitedReport(NamedTuple):
         return measured(raw)
 
     def _folders(self) -> tuple[str, ...]:
-        """Where relative names may begin: where the commands ran, the folder of the report, the top."""
+        """Returns where relative names may begin: where the commands ran, the folder of the report, the top."""
         below = self.folder.relative_to(self.top) if self.folder.is_relative_to(self.top) else Path()
         names = (str(below), str(Path(self.path).parent), ".")
         return tuple(dict.fromkeys(names))

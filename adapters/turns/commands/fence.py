@@ -12,8 +12,9 @@ _LOG_FILES = ("", "-wal", "-shm")
 
 
 class Fencing:
-    """How programs are fenced on this node. `private` is the folder with the node's own data, `secrets` are files with
-    keys and passwords. Nothing else needs to be named, because a fence only shows what is granted. Raises `NoFence`."""
+    """The fence around programs on this node. `private` is the folder with the node's own data, `secrets` are files
+    with keys and passwords. Nothing else needs to be named, because a fence only shows what is granted. Raises
+    `NoFence`."""
 
     def __init__(self, sandbox: Sandbox, *, log: Path | None, private: Path, secrets: Iterable[Path] = ()) -> None:
         self._choose = choose(sandbox)

@@ -46,10 +46,11 @@ _CACHES: Final = (
     *(".local/share/NuGet/http-cache", ".bundle/cache", ".pub-cache/hosted", ".hex/packages", ".cabal/packages"),
     *(".opam/download-cache", ".conan2/p", ".conda/pkgs"),
 )
-"""Where tools keep what they have loaded, in a home. All else that a set-up has put there may have been made from the
-base tree, and a set-up that finds it may leave it alone, as `pipx install .` does, or one that builds in `~/built`."""
+"""The folders of a home in which tools keep what they have loaded. All else that a set-up has put there may have been
+made from the base tree, and a set-up that finds it may leave it alone, as `pipx install .` does, or one that builds in
+`~/built`."""
 _INSTALLED: Final = (".cache/pypoetry/virtualenvs",)
-"""What is no cache, though it lies among them."""
+"""Folders that are no cache, though they lie among them."""
 
 
 class Ready(NamedTuple):
@@ -78,7 +79,7 @@ class CommandPlaces:
     sites: Sites = field(default_factory=Sites)
     """The surroundings of the places of this turn."""
     serves: bool = True
-    """Whether services run beside what comes after the set-up."""
+    """True if services run beside what comes after the set-up."""
 
     async def close(self) -> tuple[ServiceRun, ...]:
         """End the services of all places. Returns those that ran."""
@@ -211,7 +212,7 @@ class CommandPlaces:
         return PlaceServices(self.sites.there(place.folder), place.around(place.top), place.home, place.observe, store)
 
     def _network(self, named: CommandNetwork) -> Literal["none", "all"] | Allowed:
-        """What commands may reach; what they are refused is kept for the turn."""
+        """Returns what commands may reach; what they are refused is kept for the turn."""
         if isinstance(named, str):
             return named
         return Allowed(entries(named), upstream_of(), self.job.refusals)

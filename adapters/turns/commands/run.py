@@ -55,8 +55,8 @@ class ValidationSettings(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CommandPlace:
-    """Where commands run: the folder, the root of its tree, a persistent home, additional variables, and the fence
-    around all of it. `observe` gets their output; `checkout` is the person's own folder."""
+    """The place where commands run: the folder, the root of its tree, a persistent home, additional variables, and the
+    fence around all of it. `observe` gets their output; `checkout` is the person's own folder."""
 
     folder: Path
     top: Path
@@ -73,7 +73,7 @@ class CommandPlace:
         return self.fencing.around(replace(self.grant, writable=(*self.grant.writable, self.home, *more)))
 
     def around(self, top: Path) -> ProgramStart:
-        """How services of this place are started, in this folder."""
+        """Returns how services of this place are started, in this folder."""
         env = clean_environment(_FRESH | dict(self.env), home=self.home)
         beside = replace(self, grant=replace(self.grant, plain_user=True))
         return ProgramStart(top, env, beside.fence, self.limits)

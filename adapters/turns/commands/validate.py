@@ -46,7 +46,7 @@ _NOTHING_RAN: Final = outcome(())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkVerdict:
-    """What a validation has shown. With a `failure` it has shown nothing."""
+    """The findings of a validation. With a `failure` it has shown nothing."""
 
     result: ValidationResult = _NOTHING_RAN
     outputs: tuple[Finished, ...] = ()
@@ -60,13 +60,13 @@ class WorkVerdict:
     """The commands that failed only by what lay in the workspace."""
     cause: Cause | None = None
     tests: tuple[RunnerCount, ...] = ()
-    """How many tests ran, as far as the output says."""
+    """The number of tests that ran, as far as the output says."""
     counted: tuple[str, ...] = ()
     """The commands whose tests these are: those up to the first that failed."""
     weakened: tuple[Weakening, ...] = ()
-    """What makes the validation prove less than before the work."""
+    """The reasons why the validation proves less than before the work."""
     coverage_report: WrittenReport | None = None
-    """What the commands have written about their coverage; None where it is not asked, or they did not pass."""
+    """The coverage that the commands have written; None where it is not asked, or they did not pass."""
     coverage: WorkCoverage | None = None
     failure: Failure | None = None
     place: CommandPlace | None = None
@@ -134,8 +134,8 @@ class _Series:
 
 
 class Repetition(NamedTuple):
-    """What was seen of a command that failed and passed on the same tree: `run` is the one that passed. Without a
-    `flake`, it fails in the workspace each time, by what lies there, and passes in a fresh checkout."""
+    """The runs of a command that failed and passed on the same tree: `run` is the one that passed. Without a `flake`,
+    it fails in the workspace each time, by what lies there, and passes in a fresh checkout."""
 
     run: Finished
     flake: Flake | None = None

@@ -111,7 +111,7 @@ class ExternalLeases:
         raise LeaseLost(Sentence("turn_deadline_passed", turn=lease.turn_id), "deadline")
 
     def loss(self, lease: Lease) -> LeaseLost:
-        """Why the lease is lost."""
+        """Returns why the lease is lost."""
         status = self._turns.status(lease.turn_id)
         assert status is not None, "turns are never deleted"
         return _lost(lease.turn_id, status)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class FileAttendances:
-    """When teams of this machine were last there: one file for each, whose time says it."""
+    """The times at which teams of this machine were last there: one file for each, whose time says it."""
 
     every = 1.0
 

@@ -1,4 +1,4 @@
-"""Where a turn runs: here, with an external agent, or in another process whose team has the agent."""
+"""Decides where a turn runs: here, with an external agent, or in another process whose team has the agent."""
 
 import logging
 from collections.abc import Callable
@@ -34,7 +34,7 @@ def place_of(session: Session, agent: str, role: str, team: Team) -> Place:
 
 
 class Affinity(Protocol):
-    """What is known about other machines."""
+    """The knowledge about other machines."""
 
     def leaves(self, turn: OpenTurn) -> bool:
         """True if another machine should run the turn, for now."""

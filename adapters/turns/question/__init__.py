@@ -1,1 +1,1 @@
-"""What an agent is asked, and what it may do."""
+"""The question to an agent, and what the agent may do."""

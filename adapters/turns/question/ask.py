@@ -136,7 +136,7 @@ class Asking:
         return member and member.with_model(session.models.get(member.name))
 
     def wants_services(self, job: Job) -> bool:
-        """Whether the agent's settings say that the services of the workspace run beside it."""
+        """Returns whether the agent's settings say that the services of the workspace run beside it."""
         member = self._member_for(job) if job.session.scenario is None else None
         return member is not None and getattr(member.settings, "services", False) is True
 
@@ -309,11 +309,11 @@ class Asking:
 
 _SCRIPTED: Final = Scripted()
 _LOST: Final = "The conversation was lost."
-"""Why an attempt begins a new one after another has failed for that."""
+"""The reason why an attempt begins a new one after another has failed for that."""
 
 
 def _decided(job: Job, child: str) -> tuple[str, str]:
-    """Why a person decided a review or debate as they did, and who."""
+    """Returns why a person decided a review or debate as they did, and who."""
     session = job.load(child)
     decision = session.decision if isinstance(session, Discussion) else None
     if decision is None:

@@ -1,4 +1,4 @@
-"""What a reviewer or a judge reads about the changes: a list of all files, and the diff.
+"""Makes what a reviewer or a judge reads about the changes: a list of all files, and the diff.
 
 A prompt has room for a part of a large diff only. Files that decide what the validation checks come first in both,
 because a weakened check is what a judge must not miss; then code, tests, and the rest. How much was shown is recorded.
@@ -23,9 +23,9 @@ from domain.session.workspace import ChangedFile, ReviewedLines
 from domain.values.base import HansardError
 
 DIFF_CHARACTERS: Final = 100_000
-"""How much of the diff a reviewer or a judge reads."""
+"""Characters of the diff that a reviewer or a judge reads."""
 LISTED: Final = 300
-"""How many files are listed; the others are only counted."""
+"""Files that are listed; the others are only counted."""
 _LONGEST: Final = 200
 _MARK: Final = "[validation]"
 _HEAD: Final = "All files that differ from the start, with the lines added and removed."
@@ -41,7 +41,8 @@ _HIDDEN: Final = ("Cc", "Cf", "Co", "Cn", "Zl", "Zp")
 
 
 class ShownChanges(NamedTuple):
-    """What is read of the changes, and how much of them that is; None where the workspace is on another machine."""
+    """The part of the changes that is read, and how much of them that is; None where the workspace is on another
+    machine."""
 
     text: str = ""
     reviewed: ReviewedLines | None = None
@@ -87,7 +88,7 @@ def _commands(session: Session) -> tuple[str, ...]:
 _SCRIPTS: Final = ("Makefile", "GNUmakefile", "makefile", "justfile", "package.json", "tox.ini", "noxfile.py")
 """Files at the top that commands run without naming them."""
 _DEPTH: Final = 3
-"""How far scripts are followed that run other scripts."""
+"""Steps by which scripts are followed that run other scripts."""
 _LONGEST_SCRIPT: Final = 200_000
 """Bytes."""
 

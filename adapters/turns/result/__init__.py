@@ -1,1 +1,1 @@
-"""What a turn leaves: its changes, their commit, and where they are stored."""
+"""The results of a turn: its changes, their commit, and where they are stored."""

@@ -201,7 +201,7 @@ _NOTHING: Final[tuple[float, _Found]] = (0.0, (None, "", None))
 
 
 class NearWorkspaces:
-    """Which turns are left to other machines; belongs to one thread at a time."""
+    """The turns that are left to other machines; belongs to one thread at a time."""
 
     def __init__(self, sharing: Sharing, load: Load, clock: Callable[[], int], grace: float = GRACE_SECONDS) -> None:
         self._sharing, self._load, self._clock = sharing, load, clock
