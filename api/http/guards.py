@@ -38,7 +38,8 @@ def may_read(request: Request) -> bool:
 
 Given = Mapping[bytes, str]
 """The headers of a request by lower-case name; of several with the same name, the first one."""
-OPEN: Final = frozenset({"/healthz", "/readyz", "/login"})
+OPEN: Final = frozenset({"/healthz", "/readyz", "/login", "/api/forge/webhook"})
+"""A webhook is signed by the forge instead."""
 ASSETS: Final = "/assets/"
 """Styles and scripts are the same for everyone, and the sign-in page needs some of them."""
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})

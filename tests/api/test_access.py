@@ -15,8 +15,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from adapters.store.location import open_store
-from api.app import COMMANDS, FORMS, PAGES, VIEWS
-from api.node.owner import account, key_for, owner_file
+from api.app import COMMANDS, FORMS, HOOKS, PAGES, VIEWS
+from api.node.owner import account, forge_file, key_for, owner_file
 from api.node.settings import Settings
 from tests.api.seen import BROWSER
 from tests.api.server import Server, delivery, events, inside, serving, start, system, until
@@ -50,6 +50,20 @@ def test_without_a_key_nothing_is_done(client: TestClient, path: str) -> None:
     answer = client.post(re.sub(r"\{\w+\}", "x", path), json={})
     assert answer.status_code == 401
     assert system(client).store.head() == 0
+
+
+@pytest.mark.parametrize("path", [path for path, *_ in HOOKS])
+def test_a_forge_needs_its_secret_and_no_key(client: TestClient, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    assert client.post(path, json={}).status_code == 404, "there is no secret"
+    forge_file(system(client).settings).write_text('secret = "env:HOOK_SECRET"\n')
+    monkeypatch.setenv("HOOK_SECRET", "tell-nobody")
+    answers = [
+        client.post(path, json={}, headers=headers)
+        for headers in ({}, {"X-Gitlab-Token": "tell"}, {"X-Gitlab-Token": "tell-nobody"})
+    ]
+    assert [answer.status_code for answer in answers] == [401, 401, 202]
+    assert {answer.content for answer in answers} == {b""}
+    assert client.get(path).status_code == 405
 
 
 def test_readiness_needs_no_key_and_shows_no_details(client: TestClient, owner: dict[str, str]) -> None:
