@@ -20,6 +20,7 @@ from api.cli import exits
 from api.cli.exits import Failed, in_words
 from api.cli.labels import sentence
 from api.cli.options import Where
+from api.cli.repository import run_git
 from api.cli.terminal import counted, paint, put, put_json, say, visible
 from api.node.settings import Settings
 
@@ -42,6 +43,8 @@ def _report_of(needs: Discovery) -> list[str]:
 def init(path: Path, /, *, where: Where) -> int:
     """Write `hansard.toml` and `team.toml`, as far as they are not there, from what the repository and PATH contain."""
     root = root_of(path.resolve())
+    if (root / ".git").exists():
+        run_git(root, "rev-parse", "--git-dir")  # what git refuses here, each start would be refused as well
     needs, programs = discover(root), agents(os.environ)
     team_path = root / "team.toml"
     own = team_path.is_file()

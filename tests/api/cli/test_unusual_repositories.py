@@ -125,8 +125,8 @@ def test_a_repository_of_others_is_refused_in_our_words(
     (tmp_path / "bin" / "git").write_text(f'#!/bin/sh\necho "{complaint}" >&2\nexit 128\n')
     (tmp_path / "bin" / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    for command in ("apply", "merge"):
-        result = hansard(command, delivered)
+    for words in (["apply", delivered], ["merge", delivered], ["init"]):
+        result = hansard(*words)
         assert (result.code, sentence.format(here=here) in result.err) == (4, True), result.err
 
 
