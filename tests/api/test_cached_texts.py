@@ -65,7 +65,7 @@ def test_what_another_process_redacts_is_forgotten_too(tmp_path: Path) -> None:
                 command = RedactText(digest=digest, reason="A key was printed.", events=quoting)
                 other.do_now(CommandEnvelope(name, command, "person:ada", command_id=f"{name}-{digest}"))
         other.store.close()
-        until(lambda: not holders(ours), what="that everything is forgotten")
+        until(lambda: not holders(ours), what="that everything is forgotten", pause=0.5)
 
 
 def filled(client: TestClient) -> tuple[str, ...]:

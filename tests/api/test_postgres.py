@@ -1,7 +1,6 @@
 """Servers, workers and commands on PostgreSQL, from outside (contract-2 §14)."""
 
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -22,6 +21,7 @@ from projections.follow import Follower
 from tests.api.server import ROOT, Json, Server, delivery, inside, start, system, until
 from tests.kit.commands import Done, command
 from tests.kit.postgres import USER, Cluster, require
+from tests.kit.programs import done
 from tests.kit.surroundings import without_settings
 from tests.projections.walks import wander
 
@@ -65,16 +65,7 @@ def hansard(cluster: Cluster, folder: Path, *words: str, **settings: str) -> Don
 
 def process(cluster: Cluster, folder: Path, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
     """The same for a command that stays, if it is not refused."""
-    kept = without_settings()
-    return subprocess.run(
-        [sys.executable, "-m", "api", *words],
-        cwd=ROOT,
-        env=kept | environment(cluster, folder, **settings),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return done(words, env=without_settings() | environment(cluster, folder, **settings), folder=ROOT)
 
 
 def test_a_delivery_runs_and_every_node_is_listed(cluster: Cluster, server: Server, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ import os
 import shutil
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import product
@@ -18,6 +17,7 @@ from adapters.store.location import open_store
 from api.cli.main import carry_out
 from tests.adapters.stores_under_test import delivery_story, write
 from tests.api.server import ROOT, Server, session, start, until
+from tests.kit.programs import done
 
 
 @pytest.fixture
@@ -32,10 +32,8 @@ def hansard(server: Server, *words: str) -> subprocess.CompletedProcess[str]:
         "HANSARD_DATABASE": f"sqlite:///{server.database}",
         "HANSARD_DATA_DIR": str(server.data),
         "HANSARD_LANG": "en",
-        "LANG": "C.UTF-8",
     }
-    command = [sys.executable, "-m", "api", *words]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    return done(words, env=environment, folder=ROOT, seconds=120)
 
 
 def listed(server: Server) -> set[str]:

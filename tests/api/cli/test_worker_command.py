@@ -4,11 +4,10 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 
@@ -19,7 +18,6 @@ from tests.api.cli.conftest import Hansard
 from tests.api.pulling import begin, claim, team
 from tests.api.server import (
     PATIENCE,
-    ROOT,
     Server,
     delivery,
     ended,
@@ -37,9 +35,10 @@ SILENT = {"planner": [{"text": "late", "delayMs": 600_000}]}
 
 
 class Idle(Server):
-    """`hansard serve --no-work`; `name` is the name of the newest worker."""
+    """`hansard serve --no-work`; `name` is the name of the newest worker, and `said` what it says after that."""
 
     name = ""
+    said: TextIO
 
     def start(self) -> float:
         with self.log.open("ab") as log:
@@ -49,18 +48,19 @@ class Idle(Server):
         return 0.0
 
     @contextlib.contextmanager
-    def worker(self, *words: str) -> Iterator["subprocess.Popen[str]"]:
+    def worker(self, *words: str) -> Iterator[programs.Program]:
         """A worker on the same log, once it has reported that it is ready."""
-        command = [sys.executable, "-m", "api", "worker", *words]
-        with subprocess.Popen(
-            command, cwd=ROOT, env=self._environment(), stderr=subprocess.PIPE, text=True, start_new_session=True
-        ) as process:
+        reading, writing = os.pipe()
+        with os.fdopen(reading, encoding="utf-8") as self.said:
+            nowhere = subprocess.DEVNULL
+            process = programs.started(("worker", *words), env=self._environment(), output=nowhere, error=writing)
+            os.close(writing)
             try:
-                assert process.stderr is not None
-                self.name = process.stderr.readline().rpartition(" ")[2].strip()
+                self.name = self.said.readline().rpartition(" ")[2].strip()
                 yield process
             finally:
                 process.kill()
+                process.wait()
 
     def held_by(self) -> set[str]:
         """The workers that run turns now."""
@@ -124,8 +124,7 @@ def test_stopping_worker_returns_its_turns(server: Idle) -> None:
         until(lambda: server.held_by() == {server.name}, what="the turn in hand")
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=PATIENCE) == 0
-        assert process.stderr is not None
-        assert process.stderr.read().endswith("Stopped.\n")
+        assert server.said.read().endswith("Stopped.\n")
     assert server.held_by() == set()
     assert [turn["agent"] for turn in session(server.client, session_id)["outstandingTurns"]] == ["planner"]
 
