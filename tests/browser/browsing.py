@@ -1,14 +1,18 @@
 """Tabs of a real browser that record errors and other unexpected output of pages."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Error, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Error, Locator, Page, Request, expect
 
 CHROMIUM = Path("/usr/bin/chromium")
+_WITHOUT_WINDOWS = Path("/usr/bin/chromium-headless-shell")
+BROWSER = _WITHOUT_WINDOWS if _WITHOUT_WINDOWS.exists() else CHROMIUM
+"""The same pages with half of the work, where it is installed; speed is measured with what people have."""
 ARGUMENTS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -31,22 +35,56 @@ _HIDE = """(hidden) => {
 
 
 class Browsing:
-    """A browser profile at one site. `said` has console output, exceptions and dialogs of its pages."""
+    """A browser profile at one site. `said` has console output, exceptions and dialogs of its pages. Each tab has a
+    look of its own: `viewport` and what `emulate_media` takes."""
 
-    def __init__(self, context: BrowserContext, url: str) -> None:
+    def __init__(self, context: BrowserContext, url: str, look: Mapping[str, Any]) -> None:
         self.url, self.context = url, context
         self.said: list[str] = []
-        context.set_default_timeout(PATIENCE_MS)
-        context.add_init_script(_VIOLATIONS)
+        self._viewport = look.get("viewport")
+        self._media = {name: value for name, value in look.items() if name != "viewport"}
+        self._listens: list[Callable[[Request], None]] = []
 
-    def tab(self, path: str) -> Page:
-        """A new tab with this page, once its script runs."""
+    def tab(self, path: str, *, script: str = "") -> Page:
+        """A new tab with this page, once its script runs, and before it this one."""
         page = self.context.new_page()
+        if self._viewport:
+            page.set_viewport_size(self._viewport)
+        if self._media:
+            page.emulate_media(**self._media)
+        if script:
+            page.add_init_script(script)
         page.on("console", self._heard)
         page.on("pageerror", self._thrown)
         page.on("dialog", self._asked)
         page.goto(self.url + path)
         return page
+
+    def asked(self, pattern: str = "") -> list[str]:
+        """The addresses that pages ask for from now on, of those that match."""
+        addresses: list[str] = []
+
+        def listen(request: Request) -> None:
+            if re.search(pattern, request.url):
+                addresses.append(request.url)
+
+        self.context.on("request", listen)
+        self._listens.append(listen)
+        return addresses
+
+    def leave(self, kept: Page) -> None:
+        """Close all tabs but this one, and forget what they have stored and what they were allowed."""
+        for listen in self._listens:
+            self.context.remove_listener("request", listen)
+        for page in self.context.pages:
+            if page != kept:
+                page.close()
+        self.context.unroute_all()
+        self.context.clear_permissions()
+        self.context.clear_cookies()
+        session = self.context.new_cdp_session(kept)
+        session.send("Storage.clearDataForOrigin", {"origin": self.url, "storageTypes": "all"})
+        session.detach()
 
     def forgive(self, pattern: str) -> None:
         """Expect and remove output that a test causes on purpose, such as a refusal."""
@@ -69,16 +107,45 @@ class Browsing:
         dialog.dismiss()
 
 
+class _Profile(NamedTuple):
+    """A profile between two tests. It has one tab, at a page without a script: with a tab at the site, the next one
+    needs no new process, and that is most of the work of its start."""
+
+    context: BrowserContext
+    tab: Page
+
+
+_PROFILES: WeakKeyDictionary[Browser, dict[str, list[_Profile]]] = WeakKeyDictionary()
+"""Those that no test uses, by site and look."""
+_OF_A_TAB = ("viewport", "color_scheme", "forced_colors")
+_DESKTOP = {"viewport": {"width": 1440, "height": 900}, "locale": "en"}
+
+
 @contextmanager
 def browsing(browser: Browser, url: str, **look: Any) -> Iterator[Browsing]:
-    """`look` takes Playwright's options: viewport, color_scheme, locale. At the end no output may be left."""
-    context = browser.new_context(**({"viewport": {"width": 1440, "height": 900}, "locale": "en"} | look))
+    """`look` takes Playwright's options: viewport, color_scheme, locale. At the end no output may be left. The profile
+    was used before, and has nothing left of that."""
+    of_tabs = {name: look.pop(name) for name in _OF_A_TAB if name in look and "is_mobile" not in look}
+    waiting = _PROFILES.setdefault(browser, {}).setdefault(repr((url, sorted(look.items()))), [])
+    profile = waiting.pop() if waiting else _profile(browser, url, look)
+    result = Browsing(profile.context, url, of_tabs)
     try:
-        result = Browsing(context, url)
         yield result
         assert not result.said, result.said
-    finally:
-        context.close()
+        result.leave(profile.tab)
+    except BaseException:
+        profile.context.close()
+        raise
+    waiting.append(profile)
+
+
+def _profile(browser: Browser, url: str, look: Mapping[str, Any]) -> _Profile:
+    context = browser.new_context(**(_DESKTOP | dict(look)))
+    context.set_default_timeout(PATIENCE_MS)
+    context.add_init_script(_VIOLATIONS)
+    tab = context.new_page()
+    tab.goto(f"{url}/healthz")
+    return _Profile(context, tab)
 
 
 def hide(page: Page, hidden: bool = True) -> None:

@@ -7,19 +7,19 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.api.server import Server, serving
-from tests.browser.browsing import ARGUMENTS, CHROMIUM, Browsing, browsing
+from tests.browser.browsing import ARGUMENTS, BROWSER, Browsing, browsing
 
-MISSING = f"{CHROMIUM} is not there: the page is not tested in a browser (apt-get install -y chromium)"
+MISSING = f"{BROWSER} is not there: the page is not tested in a browser (apt-get install -y chromium)"
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Debian's Chromium. Not session-wide, as no test may start an event loop while Playwright runs."""
-    if not CHROMIUM.exists():
+    if not BROWSER.exists():
         assert os.environ.get("CI") != "true", MISSING
         pytest.skip(MISSING)
     with sync_playwright() as playwright:
-        result = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
+        result = playwright.chromium.launch(executable_path=BROWSER, args=list(ARGUMENTS))
         yield result
         result.close()
 

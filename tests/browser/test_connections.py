@@ -1,4 +1,4 @@
-"""The stream of a page: twelve tabs on one server, a server restart, the end of a session."""
+"""The stream of a page: many tabs on one server, a server restart, the end of a session."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.api.scenes import begun, two_iterations, waiting_review
 from tests.api.server import Server, delivery, ended, events, serving, start
 from tests.browser.browsing import PATIENCE_MS, Browsing, badge, browsing, hide, live, shown
 
-TABS = 12
+TABS = 8
 """A browser has six connections to a server; a stream holds one."""
 
 
@@ -21,7 +21,7 @@ def own(tmp_path: Path) -> Iterator[Server]:
         yield result
 
 
-def test_twelve_tabs_stay_current_though_a_browser_has_six_connections(site: Browsing, server: Server) -> None:
+def test_more_tabs_than_connections_stay_current(site: Browsing, server: Server) -> None:
     session_id = waiting_review(server.client)
     tabs = []
     for _ in range(TABS):
@@ -50,8 +50,7 @@ def test_hidden_tab_keeps_no_stream(site: Browsing, server: Server) -> None:
 def test_many_windows_share_one_stream(site: Browsing, server: Server) -> None:
     """All windows are visible; a browser has six connections to a server."""
     session_id = waiting_review(server.client)
-    streams: list[str] = []
-    site.context.on("request", lambda request: streams.append(request.url) if "/api/events" in request.url else None)
+    streams = site.asked("/api/events")
     tabs = [site.tab(path) for _ in range(TABS // 2) for path in (f"/sessions/{session_id}", "/")]
     for page in tabs:
         live(page)
@@ -103,8 +102,7 @@ def test_ended_session_closes_its_stream(site: Browsing, server: Server) -> None
 
 def test_ended_session_opens_no_stream(site: Browsing, server: Server) -> None:
     session_id = two_iterations(server.client)
-    asked: list[str] = []
-    site.context.on("request", lambda request: asked.append(request.url))
+    asked = site.asked()
     page = site.tab(f"/sessions/{session_id}")
     live(page, "finished")
     assert [url for url in asked if "/api/" in url] == []
@@ -118,8 +116,7 @@ Notification.requestPermission = async () => "granted";"""
 
 
 def test_hidden_page_sends_desktop_notifications_on_request(site: Browsing, server: Server) -> None:
-    site.context.add_init_script(_NOTICES)
-    page = site.tab("/")
+    page = site.tab("/", script=_NOTICES)
     asking = page.get_by_role("button", name="Notify me in this browser")
     expect(asking).to_have_attribute("aria-pressed", "false")
     asking.click()

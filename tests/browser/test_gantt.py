@@ -1,7 +1,7 @@
 """Who worked when, in a browser: its clock, its lanes on a phone, and the place in it that a reader has chosen."""
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -10,6 +10,7 @@ from tests.api.scenes import two_iterations
 from tests.api.server import Server, delivery, ended, start
 from tests.browser.browsing import browsing, live, shown
 from tests.kit.replies import review
+from tests.kit.sweeps import sampled
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 TICKS = """() => [...document.querySelectorAll("#gantt .tick")].filter((tick) => tick.checkVisibility()).map((tick) => {
@@ -44,8 +45,7 @@ def labels_apart(page: Page) -> Sequence[str]:
     return [words for words, *_ in ticks]
 
 
-@pytest.mark.parametrize("locale", ["en", "ko-KR"])
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize(("width", "locale"), sampled(product([1440, 390], ["en", "ko-KR"]), 0, -1))
 def test_each_label_of_the_clock_is_there_once_and_complete(
     browser: Browser, server: Server, many_turns: str, width: int, locale: str
 ) -> None:

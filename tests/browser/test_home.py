@@ -150,8 +150,7 @@ def test_running_row_shows_activity_without_another_stream(site: Browsing, serve
         {"kind": "tool", "id": "c1", "tool": "execute", "title": "pytest -q", "status": "running"},
         {"kind": "tool", "id": "c1", "status": "failed", "exitCode": 1, "afterMs": 6_000},
     ]
-    streams: list[str] = []
-    site.context.on("request", lambda request: streams.append(request.url) if "activity" in request.url else None)
+    streams = site.asked("activity")
     page = site.tab("/")
     live(page)
     body = delivery({"planner": [{"text": "x", "activity": did, "delayMs": 60_000}]}, title="Seen at work")

@@ -13,7 +13,6 @@ from tests.browser.browsing import PATIENCE_MS, Browsing, browsing, live
 EDITED = {"kind": "tool", "id": "c0", "tool": "edit", "title": "src/calc.py", "status": "completed"}
 BEGUN = {"kind": "tool", "id": "c1", "tool": "execute", "title": "pytest -q", "status": "running"}
 FAILED = {"kind": "tool", "id": "c1", "status": "failed", "afterMs": 1_500}
-STREAM = re.compile(r"/activity$")
 TABS = 5
 """More tabs than can have their own stream."""
 
@@ -92,8 +91,7 @@ def test_the_clocks_of_a_page_agree(site: Browsing, server: Server) -> None:
 
 def test_many_tabs_show_it_though_few_have_a_stream(site: Browsing, server: Server) -> None:
     name = at_work(server, EDITED)
-    streams: list[str] = []
-    site.context.on("request", lambda request: streams.append(request.url) if STREAM.search(request.url) else None)
+    streams = site.asked(r"/activity$")
     for page in [site.tab(f"/sessions/{name}/turns/{name}.t1") for _ in range(TABS)]:
         expect(page.locator("[data-activity] li")).to_have_text(["Edit calc.py"])
     assert len(streams) == 3

@@ -22,7 +22,7 @@ from tests.api.server import Server, delivery, events, only, serving, session, u
 from tests.browser.accessible import faults
 from tests.browser.browsing import (
     ARGUMENTS,
-    CHROMIUM,
+    BROWSER,
     PATIENCE_MS,
     Browsing,
     badge,
@@ -229,7 +229,7 @@ def _examined(page: Page, name: str, look: str) -> None:
 @pytest.mark.parametrize("script", [True, False], ids=["with script", "without"])
 def test_plain_http_accepts_own_forms_and_refuses_foreign_ones(browser: Browser, tmp_path: Path, script: bool) -> None:
     rules = f"--host-resolver-rules=MAP {LAN} 127.0.0.1"
-    lan = browser.browser_type.launch(executable_path=CHROMIUM, args=[*ARGUMENTS, rules])
+    lan = browser.browser_type.launch(executable_path=BROWSER, args=[*ARGUMENTS, rules])
     with serving(tmp_path, allowed_hosts=LAN) as server:
         try:
             with browsing(lan, f"http://{LAN}:{server.port}", java_script_enabled=script) as site:
