@@ -1,7 +1,6 @@
 """`share`: a session as one HTML file that shows its record and can be checked."""
 
 import os
-import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,16 +19,12 @@ from api.cli.log import find_stream, open_log, origin_of, settings_of
 from api.cli.options import Where
 from api.cli.terminal import put, say, visible
 from api.share.check import checked
-from api.share.collection import SharingRules, collected
-from api.share.page import rendered_file
+from api.share.collection import SharingRules
+from api.share.file_to_show import file_to_show
+from api.share.names import names_in
+from api.share.shared_record import SharedRecord
 from domain.values.words import of_environment
 
-_URL: Final = re.compile(r"\b(?:https?|ssh|git|wss?)://(?:[^\s/@\"'<>]+@)?([A-Za-z0-9][A-Za-z0-9.-]*\.[A-Za-z]{2,})")
-_PATH: Final = re.compile(r"(?<![\w.:/])(/(?:home|Users|root|srv|opt|mnt|tmp|var|data|work)/[\w.@+-]+(?:/[\w.@+-]+)?)")
-_WORKER: Final = re.compile(r"\bworker:([\w-]+(?:\.[\w-]+)*?)\.[0-9a-f]{12}\b")
-"""A worker's name begins with the name of its machine."""
-_PERSON: Final = re.compile(r"\bperson:([\w.@+-]+)")
-_ADDRESS: Final = re.compile(r"\b[\w.+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+\b")
 _MOST: Final = 20
 
 
@@ -46,15 +41,16 @@ def share(session: str, /, *, at: int | None, out: Path | None, with_: str, yes:
             place = _team_file(log, name, database)
             team = load(place)
             rules = SharingRules(secrets_of(team), wishes, of_environment(os.environ))
-            record = collected(log, name, at, key, rules)
+            record, html = file_to_show(log, name, at, key, rules)
     except checkpoints.NotProved as error:
         problem = sentence("Nothing was shared. {error}", error=exits.words_of(error))
         raise Failed(problem, code=exits.NOT_VERIFIED) from None
-    html = rendered_file(record)
-    _list_names(html)
+    _list_names(record)
     secret = sum(each.why == "secret" for each in record.left_out)
     if secret:
         say(sentence("Left out because they hold a secret: {number}.", number=secret))
+    if long := sum(each.why == "long" for each in record.left_out):
+        say(sentence("Left out because the file would be too large: {number} texts, the longest ones.", number=long))
     if place is None:
         say(sentence("No team file is read here, so no agent's key is known that a text could hold. Set HANSARD_TEAM."))
     elif unset := unset_secrets(team):
@@ -90,15 +86,15 @@ def _wishes(words: str) -> tuple[Literal["prompts", "transcripts"], ...]:
     return tuple(wishes)
 
 
-def _list_names(html: str) -> None:
+def _list_names(record: SharedRecord) -> None:
     """Say which people, hosts and paths a reader of the file sees."""
-    people = {*_PERSON.findall(html), *_ADDRESS.findall(html)}
-    if people:
-        say(sentence("People in the file: {names}", names=_short(sorted(people))))
-    if hosts := {*_URL.findall(html), *_WORKER.findall(html)}:
-        say(sentence("Hosts in the file: {names}", names=_short(sorted(hosts))))
-    if paths := set(_PATH.findall(html)):
-        say(sentence("Paths in the file: {names}", names=_short(sorted(paths))))
+    names = names_in(record.strings())
+    if names.people:
+        say(sentence("People in the file: {names}", names=_short(names.people)))
+    if names.hosts:
+        say(sentence("Hosts in the file: {names}", names=_short(names.hosts)))
+    if names.paths:
+        say(sentence("Paths in the file: {names}", names=_short(names.paths)))
 
 
 def _short(names: Iterable[str]) -> str:

@@ -1,20 +1,21 @@
 """Checks a shared file: its record by hashes, proofs and signature, and the page by rendering it again."""
 
-import base64
 import hashlib
-from typing import NamedTuple
+import re
+from typing import Final, NamedTuple
 
-from cryptography.exceptions import InvalidSignature
 from pydantic import ValidationError
 
 from adapters.proof.checkpoints import NotProved, SignedHead, opened, public_key
 from adapters.proof.merkle import proves
 from adapters.store.rows import hashed
 from api.share.page import END, START, rendered_file
-from api.share.shared_record import FORMAT, SharedRecord
+from api.share.shared_record import FORMAT, PackedRecord, SharedRecord
 from domain.session.redaction import REDACTED
 from domain.values.base import HansardError
 from domain.values.sentences import Sentence
+
+_SIGNATURE: Final = re.compile(r'<span hidden data-signature="([^"<>]*)"')
 
 
 class FileCheck(NamedTuple):
@@ -35,24 +36,26 @@ def checked(content: bytes, key: str | None = None) -> FileCheck:
     end = text.find(END, start)
     if start < 0 or end < 0:
         return FileCheck((Sentence("shared_no_record"),), None, None)
-    json_text = text[start + len(START) : end]
+    signature = _SIGNATURE.match(text, end + len(END))
+    packed = PackedRecord(text[start + len(START) : end], signature[1] if signature else "")
     try:
-        record = SharedRecord.model_validate_json(json_text)
+        record = packed.opened()
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = "/".join(map(str, first["loc"])) or "JSON"
         return FileCheck((Sentence("shared_record_unreadable", place=place, detail=first["msg"]),), None, None)
+    except ValueError as error:
+        return FileCheck((Sentence("shared_record_unreadable", place="zlib", detail=str(error)),), None, None)
     if record.format != FORMAT:
         return FileCheck((Sentence("shared_other_format", number=record.format),), None, None)
     problems: list[Sentence] = []
     head = _signed(record, key, problems)
     if head is not None:
         problems += _events(record, head)
-        problems += _left_as_signed(record)
+        if not packed.is_signed_by(public_key(record.public_key)):
+            problems.append(Sentence("shared_record_not_as_signed"))
     problems += _texts(record)
-    if record.json_text() != json_text:
-        problems.append(Sentence("shared_record_rewritten"))
-    return FileCheck((*problems, *_page(text, record)), record, head)
+    return FileCheck((*problems, *_page(text, record, packed)), record, head)
 
 
 def _signed(record: SharedRecord, key: str | None, problems: list[Sentence]) -> SignedHead | None:
@@ -63,16 +66,6 @@ def _signed(record: SharedRecord, key: str | None, problems: list[Sentence]) -> 
     except NotProved as error:
         problems.append(Sentence("shared_not_signed", detail=error))
         return None
-
-
-def _left_as_signed(record: SharedRecord) -> list[Sentence]:
-    """What the hashes of the log do not show: what is left of a cut event, and which texts are there."""
-    try:
-        signature = base64.b64decode(record.signature, validate=True)
-        public_key(record.public_key).verify(signature, record.signed_bytes())
-    except (InvalidSignature, ValueError):
-        return [Sentence("shared_record_not_as_signed")]
-    return []
 
 
 def _events(record: SharedRecord, head: SignedHead) -> list[Sentence]:
@@ -117,10 +110,10 @@ def _texts(record: SharedRecord) -> list[Sentence]:
     ]
 
 
-def _page(text: str, record: SharedRecord) -> list[Sentence]:
+def _page(text: str, record: SharedRecord, packed: PackedRecord) -> list[Sentence]:
     """Where the file is not what the record is rendered as."""
     try:
-        again = rendered_file(record)
+        again = rendered_file(record, packed)
     except (HansardError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
         return [Sentence("shared_record_unreadable", place="events", detail=str(error)[:200])]
     if again == text:

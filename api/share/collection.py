@@ -1,8 +1,8 @@
 """Reads a session from the log for a shared file: what may be shown, within its size, with proof."""
 
-import base64
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
+from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -23,17 +23,16 @@ from api.share.shared_record import (
     SharedRecord,
     Withheld,
     sealed_words,
+    strings_in,
     texts_of,
 )
 from domain.values.base import Unknown
 from domain.values.sentences import Sentence
 from domain.values.words import Language
 
-MOST_BYTES: Final = 1_900_000
-"""About how large a file may become: the page repeats parts of the record."""
-_PER_EVENT: Final = 420
-"""Bytes that the page has for an event."""
-_LONGEST_TEXT: Final = 300_000
+CUT: Final = 250
+"""Characters from which a text in an event may be left out for its size. Its first ones stay, for the list."""
+_KEPT: Final = 100
 
 
 class SharingRules(NamedTuple):
@@ -44,45 +43,69 @@ class SharingRules(NamedTuple):
     language: Language = "en"
 
 
-def collected(
-    log: Log, session_id: str, version: int | None, key: Ed25519PrivateKey, rules: SharingRules
-) -> SharedRecord:
-    """The record of a session up to a version. Raises Unknown, and NotProved for a log that was changed."""
-    checkpoint = head(log)
-    leaves: list[bytes] = []
-    places: dict[int, int] = {}
-    rows: list[Row] = []
-    for row in log.rows.events():
-        if len(leaves) == checkpoint.size:
-            break
-        if row.stream == session_id and (version is None or row.version <= version):
-            places[row.version] = len(leaves)
-            rows.append(row)
-        leaves.append(leaf(row.hash))
-    if not rows or (version is not None and rows[-1].version != version):
-        raise Unknown(Sentence("version_not_found", number=version or 1, id=session_id))
-    cuts = [_shared(row, rules) for row in rows]
-    events = [event for event, _ in cuts]
-    left_out = [entry for _, entries in cuts for entry in entries]
-    texts, more = _texts(log, rows, rules, room=MOST_BYTES - sum(len(e.state) + _PER_EVENT for e in events))
-    tree = _Ranges(leaves)
-    proofs = [RunProof(version=v, index=places[v], path=tree.path(places[v])) for v in _ends(events)]
-    record = SharedRecord(
-        session=session_id,
-        language=rules.language,
-        events=tuple(events),
-        texts=texts,
-        left_out=tuple(sorted({*left_out, *more}, key=lambda each: (each.version, each.digest))),
-        proofs=tuple(proofs),
-        checkpoint=sign(checkpoint, key),
-        public_key=public_text(key),
-    )
-    return signed(record, key)
+class SharedSession:
+    """What a file may show of a session up to a version."""
 
+    def __init__(
+        self, log: Log, session_id: str, version: int | None, key: Ed25519PrivateKey, rules: SharingRules
+    ) -> None:
+        """Raises Unknown, and NotProved for a log that was changed."""
+        checkpoint = head(log)
+        leaves: list[bytes] = []
+        self._places: dict[int, int] = {}
+        self._rows: list[Row] = []
+        for row in log.rows.events():
+            if len(leaves) == checkpoint.size:
+                break
+            if row.stream == session_id and (version is None or row.version <= version):
+                self._places[row.version] = len(leaves)
+                self._rows.append(row)
+            leaves.append(leaf(row.hash))
+        if not self._rows or (version is not None and self._rows[-1].version != version):
+            raise Unknown(Sentence("version_not_found", number=version or 1, id=session_id))
+        self._session, self._rules = session_id, rules
+        self._signed, self._key = sign(checkpoint, key), public_text(key)
+        self._tree = _Ranges(leaves)
+        self._texts, self._withheld = _texts(log, self._rows, rules)
+        self._sizes = _sizes(self._rows, self._texts)
 
-def signed(record: SharedRecord, key: Ed25519PrivateKey) -> SharedRecord:
-    """The record with the signature of all that is in it."""
-    return record.model_copy(update={"signature": base64.b64encode(key.sign(record.signed_bytes())).decode()})
+    @property
+    def count(self) -> int:
+        """How many events it has."""
+        return len(self._rows)
+
+    @property
+    def size(self) -> int:
+        """The bytes of all texts that may be left out for their size."""
+        return sum(self._sizes.values())
+
+    def record(self, room: int) -> SharedRecord:
+        """The record, with the shortest of its long texts that have so many bytes together."""
+        order = sorted(self._sizes, key=lambda digest: (self._sizes[digest], digest))
+        ends = accumulate(self._sizes[digest] for digest in order)
+        long = frozenset(digest for digest, end in zip(order, ends, strict=True) if end > room)
+        events, left_out = [], [*self._withheld]
+        for row in self._rows:
+            event, gone = _shared(row, self._rules, long)
+            events.append(event)
+            left_out += gone
+        left_out += [
+            LeftOut(version=self._texts[digest].version, digest=digest, why="long")
+            for digest in long & self._texts.keys()
+        ]
+        return SharedRecord(
+            session=self._session,
+            language=self._rules.language,
+            events=tuple(events),
+            texts={digest: self._texts[digest].content for digest in sorted(self._texts.keys() - long)},
+            left_out=tuple(sorted({*left_out}, key=lambda each: (each.version, each.digest, each.why))),
+            proofs=tuple(self._proof(version) for version in _ends(events)),
+            checkpoint=self._signed,
+            public_key=self._key,
+        )
+
+    def _proof(self, version: int) -> RunProof:
+        return RunProof(version=version, index=self._places[version], path=self._tree.path(self._places[version]))
 
 
 def _ends(events: Sequence[SharedEvent]) -> list[int]:
@@ -94,11 +117,11 @@ def _ends(events: Sequence[SharedEvent]) -> list[int]:
     return sorted(ends)
 
 
-def _shared(row: Row, rules: SharingRules) -> tuple[SharedEvent, list[LeftOut]]:
+def _shared(row: Row, rules: SharingRules, long: Collection[str]) -> tuple[SharedEvent, list[LeftOut]]:
     words = sealed_words(row)
     text, zero, seals = words.partition("\0")
     event = orjson.loads(text)
-    blanks = _blanked(event, rules, "")
+    blanks = _blanked(event, rules, long, "")
     if blanks.gone:
         words = orjson.dumps(blanks.value).decode() + zero + seals
     shared = SharedEvent(
@@ -112,22 +135,25 @@ def _shared(row: Row, rules: SharingRules) -> tuple[SharedEvent, list[LeftOut]]:
     return shared, [LeftOut(version=row.version, digest=digest, why=why) for digest, why in blanks.gone]
 
 
-def _blanked(value: Any, rules: SharingRules, name: str) -> Blanks:
-    """The value without strings that hold a secret, and without prompts and transcripts that nobody asked for."""
+def _blanked(value: Any, rules: SharingRules, long: Collection[str], name: str) -> Blanks:
+    """The value without strings that hold a secret, without prompts and transcripts that nobody asked for, and with the
+    beginnings of those that are too long."""
     match value:
         case {"head": str() as text} if text and name in ("prompt", "transcript") and _unasked(name, rules):
             digest = str(value.get("digest") or _digest(text))
             why: Withheld = "prompt" if name == "prompt" else "transcript"
             return Blanks({**value, "head": ""}, ((digest, why),))
         case dict():
-            parts = {key: _blanked(part, rules, key) for key, part in value.items()}
+            parts = {key: _blanked(part, rules, long, key) for key, part in value.items()}
             gone = tuple(entry for part in parts.values() for entry in part.gone)
             return Blanks({key: part.value for key, part in parts.items()}, gone)
         case list():
-            entries = [_blanked(part, rules, name) for part in value]
+            entries = [_blanked(part, rules, long, name) for part in value]
             return Blanks([part.value for part in entries], tuple(entry for part in entries for entry in part.gone))
         case str() if rules.secrets.named_in(value):
             return Blanks("", ((_digest(value), "secret"),))
+        case str() if long and len(value) >= CUT and (digest := _digest(value)) in long:
+            return Blanks(f"{value[:_KEPT]}…", ((digest, "long"),))
         case _:
             return Blanks(value, ())
 
@@ -140,8 +166,8 @@ def _digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-def _texts(log: Log, rows: Sequence[Row], rules: SharingRules, *, room: int) -> tuple[dict[str, str], list[LeftOut]]:
-    """The texts that may be in the file, the shortest first as long as there is room; the page may repeat each."""
+def _texts(log: Log, rows: Sequence[Row], rules: SharingRules) -> tuple[dict[str, QuotedText], list[LeftOut]]:
+    """The texts that may be in the file, by their digests, and those that may not."""
     wanted: dict[str, QuotedText] = {}
     left_out: list[LeftOut] = []
     withheld: dict[str, QuotedText] = {}
@@ -155,16 +181,19 @@ def _texts(log: Log, rows: Sequence[Row], rules: SharingRules, *, room: int) -> 
         if text.digest not in wanted:
             why: Withheld = "transcript" if text.wish == "transcripts" else "prompt"
             left_out.append(LeftOut(version=text.version, digest=text.digest, why=why))
-    texts: dict[str, str] = {}
-    for text in sorted(wanted.values(), key=lambda each: (len(each.content), each.digest)):
-        size = 2 * len(orjson.dumps(text.content))
-        if rules.secrets.named_in(text.content):
-            left_out.append(LeftOut(version=text.version, digest=text.digest, why="secret"))
-        elif size > room or size > 2 * _LONGEST_TEXT:
-            left_out.append(LeftOut(version=text.version, digest=text.digest, why="long"))
-        else:
-            texts[text.digest], room = text.content, room - size
-    return dict(sorted(texts.items())), left_out
+    for text in [text for text in wanted.values() if rules.secrets.named_in(text.content)]:
+        left_out.append(LeftOut(version=text.version, digest=text.digest, why="secret"))
+        del wanted[text.digest]
+    return wanted, left_out
+
+
+def _sizes(rows: Sequence[Row], texts: Mapping[str, QuotedText]) -> dict[str, int]:
+    """The bytes of each text that may be left out for its size, by its digest."""
+    sizes = {digest: len(text.content.encode()) for digest, text in texts.items()}
+    for row in rows:
+        event = orjson.loads(sealed_words(row).partition("\0")[0])
+        sizes |= {_digest(words): len(words.encode()) for words in strings_in(event) if len(words) >= CUT}
+    return sizes
 
 
 class _Ranges:

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from adapters.store.mapper import decode
 from adapters.store.seal import beginning
-from api.share.shared_record import SharedRecord, filled
+from api.share.shared_record import PackedRecord, SharedRecord, filled
 from api.web.plain_text import cut
 from api.web.renderer import fragment
 from api.web.sentences import words
@@ -28,17 +28,16 @@ from projections.record.describe import describe, person
 from projections.record.records import record_of
 from projections.record.session import title_of, view
 
-START: Final = '<script type="application/json" id="record">'
+START: Final = '<script type="application/zlib" id="record">'
 END: Final = "</script>"
 _LONG: Final = 60_000
 _LINE: Final = 400
 
 
-def rendered_file(record: SharedRecord) -> str:
-    """The file, byte for byte the same for the same record."""
+def rendered_file(record: SharedRecord, packed: PackedRecord) -> str:
+    """The file, byte for byte the same for the same record, which is also in it as `packed`."""
     say = words(record.language)
     style, script = _asset("share.css"), _asset("share.js")
-    json_text = record.json_text()
     return fragment(
         say,
         None,
@@ -47,8 +46,8 @@ def rendered_file(record: SharedRecord) -> str:
         "base-uri 'none'; form-action 'none'",
         style=Markup(style),  # noqa: S704 - ours
         script=Markup(script),  # noqa: S704 - ours
-        record=Markup(json_text),  # noqa: S704 - JSON without `<`
-        digest=hashlib.sha256(json_text.encode()).hexdigest(),
+        record=packed.text,
+        signature=packed.signature,
         redacted=REDACTED,
         language=record.language,
         proof=record,

@@ -76,24 +76,26 @@
     return null;
   };
 
+  const unpacked = async (data) => {
+    const stream = new Blob([data]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return JSON.parse(await new Response(stream).text());
+  };
+
   /** The hash of a cut event says nothing about what is left of it, and a text may be missing: all of it is signed. */
-  const isAsSigned = async (text, record) => {
-    const at = text.lastIndexOf(',"signature":"');
-    if (at < 0 || text.slice(at) !== `,"signature":"${record.signature}"}`) return false;
+  const isAsSigned = async (text, record, signature) => {
+    const given = decoded(signature);
+    if (btoa(String.fromCharCode(...given)) !== signature) return false;
     const key = await crypto.subtle.importKey("raw", decoded(record.publicKey), { name: "Ed25519" }, false, ["verify"]);
-    const signed = bytes(`hansard shared record\n${text.slice(0, at)},"signature":""}`);
-    return crypto.subtle.verify({ name: "Ed25519" }, key, decoded(record.signature), signed);
+    return crypto.subtle.verify({ name: "Ed25519" }, key, given, bytes(`hansard shared record\n${text}`));
   };
 
   const check = async () => {
-    const element = find("record");
+    const { textContent: text, nextElementSibling: beside } = find("record");
     const faults = [];
-    if (hex(await digest(bytes(element.textContent))) !== element.nextElementSibling.dataset.sha256)
-      faults.push("record");
-    const record = JSON.parse(element.textContent);
+    const record = await unpacked(decoded(text));
     const head = await signedHead(record);
     if (head === null) return [...faults, "signature"];
-    if (!(await isAsSigned(element.textContent, record))) faults.push("signature");
+    if (!(await isAsSigned(text, record, beside.dataset.signature))) faults.push("signature");
     let previous = new Uint8Array();
     const proofs = new Map(record.proofs.map((proof) => [proof.version, proof]));
     for (const [place, event] of record.events.entries()) {
@@ -106,8 +108,8 @@
       }
       previous = own;
     }
-    for (const [name, text] of Object.entries(record.texts))
-      if (text !== element.nextElementSibling.dataset.redacted && hex(await digest(bytes(text))) !== name)
+    for (const [name, words] of Object.entries(record.texts))
+      if (words !== beside.dataset.redacted && hex(await digest(bytes(words))) !== name)
         faults.push(name.slice(0, 12));
     return faults;
   };
@@ -119,7 +121,7 @@
       told.textContent = button.dataset[name] + more;
       told.className = name === "good" ? "good" : "bad";
     };
-    if (!globalThis.crypto?.subtle) return say("cannot");
+    if (!globalThis.crypto?.subtle || !globalThis.DecompressionStream) return say("cannot");
     try {
       const faults = await check();
       if (faults.length) say("bad", ` ${[...new Set(faults)].slice(0, 20).join(", ")}`);

@@ -4,9 +4,15 @@ A text that may not be shown is left out whole, by its digest. Where it stands i
 has its hash, and the events around it are proved on their own.
 """
 
+import base64
+import binascii
+import zlib
+from collections.abc import Iterator
 from typing import Any, Final, Literal, NamedTuple
 
 import orjson
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from pydantic import Field
 
 from adapters.store.port import Log
@@ -15,8 +21,10 @@ from adapters.store.seal import FORM, loaded, put, quotes, sealed
 from domain.values.base import Value
 from domain.values.words import Language
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 _SIGNED: Final = b"hansard shared record\n"
+_LARGEST: Final = 536_870_912
+"""Bytes up to which a record is unpacked: a stranger may have written it."""
 Withheld = Literal["secret", "prompt", "transcript", "long"]
 ON_REQUEST: Final = {"prompt": "prompts", "template": "prompts", "context": "prompts", "transcript": "transcripts"}
 """Fields whose texts are in the file only if they are asked for."""
@@ -61,17 +69,59 @@ class SharedRecord(Value):
     proofs: tuple[RunProof, ...]
     checkpoint: str
     public_key: str = Field(description="base64, as `hansard checkpoint --public-key` prints it")
-    signature: str = ""
-    """By the same key, of everything else here: the hash of a cut event says nothing about what is left of it."""
 
-    def signed_bytes(self) -> bytes:
-        """What `signature` is made of."""
-        return _SIGNED + self.model_copy(update={"signature": ""}).json_text().encode()
+    def strings(self) -> Iterator[str]:
+        """Every text in it, as it was before it was written as JSON."""
+        for event in self.events:
+            yield from strings_in(halves(event.state)[0])
+        yield from self.texts.values()
 
-    def json_text(self) -> str:
-        """The one way in which a file has it: JSON without `<`, so that it can stand in a page."""
-        dumped = orjson.dumps(self.model_dump(mode="json", by_alias=True)).decode()
-        return dumped.replace("<", "\\u003c")
+
+def strings_in(value: Any) -> Iterator[str]:
+    """Every string in a JSON value, without the names of fields."""
+    match value:
+        case dict():
+            for part in value.values():
+                yield from strings_in(part)
+        case list():
+            for part in value:
+                yield from strings_in(part)
+        case str():
+            yield value
+
+
+class PackedRecord(NamedTuple):
+    """A record as a file has it: compressed, in base64, and signed. The signature is of these very letters, because
+    others may stand for the same record; the hash of a cut event says nothing about what is left of it."""
+
+    text: str
+    signature: str
+
+    @classmethod
+    def of(cls, record: SharedRecord, key: Ed25519PrivateKey) -> "PackedRecord":
+        """Compressed and signed."""
+        text = base64.b64encode(zlib.compress(record.model_dump_json(by_alias=True).encode(), 9)).decode()
+        return cls(text, base64.b64encode(key.sign(_SIGNED + text.encode())).decode())
+
+    def opened(self) -> SharedRecord:
+        """The record. Raises ValueError for anything else."""
+        try:
+            unpacking = zlib.decompressobj()
+            content = unpacking.decompress(base64.b64decode(self.text, validate=True), _LARGEST)
+        except (binascii.Error, zlib.error) as error:
+            raise ValueError(str(error)) from None
+        if not unpacking.eof or unpacking.unused_data:
+            raise ValueError("zlib")
+        return SharedRecord.model_validate_json(content)
+
+    def is_signed_by(self, key: Ed25519PublicKey) -> bool:
+        """True if this key signed it."""
+        try:
+            signature = base64.b64decode(self.signature, validate=True)
+            key.verify(signature, _SIGNED + self.text.encode())
+        except (InvalidSignature, ValueError):
+            return False
+        return base64.b64encode(signature).decode() == self.signature
 
 
 class QuotedText(NamedTuple):

@@ -1,7 +1,9 @@
 """One file to show: what is in it, what is left out, and that every changed byte is noticed."""
 
+import base64
 import random
 import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,18 +11,23 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from starlette.testclient import TestClient
 
+from adapters.proof.checkpoints import public_text
 from adapters.references import NO_SECRETS, Secrets
 from adapters.store.location import reading
+from api.share import page
 from api.share.check import checked
-from api.share.collection import SharingRules, collected, signed
-from api.share.page import END, START, rendered_file
-from api.share.shared_record import LeftOut, SharedRecord
+from api.share.collection import SharedSession, SharingRules
+from api.share.file_to_show import MOST_BYTES, file_to_show, signed_file
+from api.share.page import END, START
+from api.share.shared_record import LeftOut, PackedRecord, SharedRecord
 from domain.session.redaction import REDACTED
 from tests.api.scenes import SCENES, two_iterations
 from tests.api.server import inside, session, system
 from tests.benchmarks.test_views import LONG, long_session
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+THEIRS = Ed25519PrivateKey.from_private_bytes(bytes(32))
+"""Whoever changes a file has no other key than one of their own."""
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +38,16 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 
 def record_of(client: TestClient, session_id: str, version: int | None = None, **rules: object) -> SharedRecord:
     wanted = SharingRules(**{"secrets": NO_SECRETS, **rules})  # type: ignore[arg-type]
-    return collected(system(client).store, session_id, version, KEY, wanted)
+    session = SharedSession(system(client).store, session_id, version, KEY, wanted)
+    return session.record(session.size)
+
+
+def rendered_file(record: SharedRecord) -> str:
+    return signed_file(record, KEY)
+
+
+def forged_file(record: SharedRecord, **changes: object) -> str:
+    return signed_file(record.model_copy(update=changes), THEIRS)
 
 
 def problems(html: str) -> list[str]:
@@ -121,12 +137,10 @@ def test_a_record_that_was_written_again_is_noticed(client: TestClient) -> None:
     event = record.events[5]
     forged = event.model_copy(update={"state": event.state.replace('"at":', '"at":1')})
     events = (*record.events[:5], forged, *record.events[6:])
-    html = rendered_file(record.model_copy(update={"events": events}))
+    html = forged_file(record, events=events)
     assert any("5" in each or "6" in each for each in problems(html))
-    short = record.model_copy(update={"events": record.events[:-1]})
-    assert problems(rendered_file(short)), "the last event has no proof"
-    other = Ed25519PrivateKey.from_private_bytes(bytes(32))
-    assert problems(rendered_file(record.model_copy(update={"public_key": other_key(other)})))
+    assert problems(forged_file(record, events=record.events[:-1])), "the last event has no proof"
+    assert problems(forged_file(record, public_key=public_text(THEIRS)))
 
 
 def test_what_is_left_of_a_cut_event_cannot_be_written_anew(client: TestClient) -> None:
@@ -136,34 +150,53 @@ def test_what_is_left_of_a_cut_event_cannot_be_written_anew(client: TestClient) 
     assert record.texts and not problems(rendered_file(record))
     forged = record.events[-1].model_copy(update={"cut": True, "state": record.events[-1].state.replace("e", "a")})
     updates: list[dict[str, object]] = [
+        {},
         {"events": (*record.events[:-1], forged)},
         {"texts": dict(list(record.texts.items())[1:])},
         {"texts": dict.fromkeys(record.texts, REDACTED)},
         {"left_out": (*record.left_out, LeftOut(version=1, digest="0" * 64, why="long"))},
-        {"signature": ""},
     ]
     for update in updates:
-        said = problems(rendered_file(record.model_copy(update=update)))
-        assert any("not as its key signed" in each for each in said)
-    theirs = Ed25519PrivateKey.from_private_bytes(bytes(32))
-    with_theirs = signed(record.model_copy(update={"events": (*record.events[:-1], forged)}), theirs)
-    assert problems(rendered_file(with_theirs)), "the checkpoint is of the other key"
+        said = problems(forged_file(record, **update))
+        assert any("not as its key signed" in each for each in said), update
+    with_theirs = forged_file(record, events=(*record.events[:-1], forged), public_key=public_text(THEIRS))
+    assert problems(with_theirs), "the checkpoint is of the other key"
 
 
-def other_key(key: Ed25519PrivateKey) -> str:
-    from adapters.proof.checkpoints import public_text
+def test_the_same_record_in_other_letters_is_noticed(client: TestClient) -> None:
+    """Many compressed texts unpack to one record, and base64 has letters of which some bits do not count."""
+    record = record_of(client, two_iterations(client))
+    packed = PackedRecord.of(record, KEY)
+    content = zlib.decompress(base64.b64decode(packed.text))
+    again = base64.b64encode(zlib.compress(content, 1)).decode()
+    assert again != packed.text and problems(page.rendered_file(record, PackedRecord(again, packed.signature)))
+    other = packed.signature[:-3] + chr(ord(packed.signature[-3]) + 1) + "=="
+    assert base64.b64decode(other) == base64.b64decode(packed.signature)
+    assert problems(page.rendered_file(record, PackedRecord(packed.text, other)))
+    bomb = PackedRecord(base64.b64encode(zlib.compress(b" " * 600_000_000)).decode(), packed.signature)
+    assert any("zlib" in each for each in problems(page.rendered_file(record, bomb)))
 
-    return public_text(key)
+
+LETTERS = 'abcdefghijklmnopqrstuvwxyz<&" \n'
+KOREAN = "가나다라마바사아자차카타파하 \n"
 
 
-def test_a_thousand_events_fit(tmp_path: Path) -> None:
-    long_session(tmp_path, 1_000)
+@pytest.mark.parametrize(
+    ("size", "letters"), [(0, LETTERS), (400, KOREAN), (3_900, LETTERS), (8_000, LETTERS), (8_000, KOREAN)]
+)
+def test_a_thousand_events_fit_however_long_their_texts_are(tmp_path: Path, size: int, letters: str) -> None:
+    chance = random.Random(size)  # noqa: S311 - no secret
+    long_session(tmp_path, 1_000, lambda: "".join(chance.choices(letters, k=size)) or "more")
     with reading(str(next(tmp_path.rglob("*.db")))) as log:
-        record = collected(log, LONG, None, KEY, SharingRules(NO_SECRETS))
-    html = rendered_file(record)
+        record, html = file_to_show(log, LONG, None, KEY, SharingRules(NO_SECRETS))
     assert len(record.events) == 1_000
-    assert len(html.encode()) <= 2_000_000
+    assert len(html.encode()) <= MOST_BYTES
     assert problems(html) == []
+    long = [each for each in record.left_out if each.why == "long"]
+    assert bool(long) == bool(size)
+    assert not long or len(html.encode()) > MOST_BYTES * 0.9, "no more than needed is left out"
+    assert all(each.digest in html for each in long)
+    assert html.count("<tr data-version=") == 1_000
 
 
 def test_a_version_that_is_not_there(client: TestClient) -> None:

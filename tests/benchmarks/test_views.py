@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from domain.kinds import kind
 from domain.session.record import Causation
 from domain.session.rules import carry_out
 from domain.session.state import EventMetadata
+from domain.values.base import changed
 from projections.engine.snapshots import EVERY
 from projections.follow import Follower
 from tests.api.server import Server, serving, until
@@ -31,24 +32,28 @@ LIVES = 5
 BATCH = 500
 
 
-def lengthen(store: Store, writer: Writer, session_id: str, version: int) -> None:
+def lengthen(
+    store: Store, writer: Writer, session_id: str, version: int, reasons: Callable[[], str] = lambda: "more"
+) -> None:
     """Extend a budget until the session is at that version, many extensions a commit."""
     session = writer.load(session_id)
     while session is not None and session.version < version:
         writes = []
         for _ in range(min(BATCH, version - session.version)):
             at = session.updated_at + 1_000
-            decision = carry_out(kind("delivery"), session, MORE, EventMetadata(session_id, at))
+            decision = carry_out(
+                kind("delivery"), session, changed(MORE, reason=reasons()), EventMetadata(session_id, at)
+            )
             causation = Causation("test", "more", session_id, "more")
             writes.append(Write([NewEvent(session_id, session.version + 1, at, causation, decision.events[0])]))
             session = decision.session
         store.append(writes)
 
 
-def long_session(folder: Path, version: int) -> None:
+def long_session(folder: Path, version: int, reasons: Callable[[], str] = lambda: "more") -> None:
     with written(folder) as (store, writer):
         begin(writer, LONG)
-        lengthen(store, writer, LONG, version)
+        lengthen(store, writer, LONG, version, reasons)
 
 
 def live_again(server: Server, wanted: int) -> None:

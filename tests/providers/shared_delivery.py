@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from api.share.check import checked
 from tests.kit.replies import review
 from tests.providers.conftest import TEST
 from tests.providers.deliveries import runs, says
@@ -79,12 +80,15 @@ def environment() -> dict[str, str]:
 
 
 def traces(html: str) -> list[str]:
-    """Returns what of this machine, or of a key, is in the file."""
+    """Returns what of this machine, or of a key, is in the file, in its page or in its record."""
+    record = checked(html.encode()).record
+    assert record is not None
+    text = "\n".join((html, *record.strings()))
     root = Path(__file__).parents[2]
     words = {_KEY, socket.gethostname(), str(root), str(Path.home()), *map(str, map(installed, ("claude", "codex")))}
     if getpass.getuser() != "root":  # the name of an account on every machine
         words.add(getpass.getuser())
-    return sorted(word for word in words if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", html))
+    return sorted(word for word in words if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text))
 
 
 def made(out: Path) -> None:
