@@ -12,7 +12,7 @@ from domain.findings.line_history import ChangedFiles, LineHistory
 from domain.findings.match import NOWHERE, SAME, FindingIndex, Likeness, Match, Spot, matched
 from domain.findings.meanwhile import Meanwhile
 from domain.findings.moments import Dispute, FoundReport, LookTaken, Moment, WorkChange
-from domain.findings.report_words import features_of
+from domain.findings.report_words import features_of, with_whole_name
 from domain.findings.reversals import RemovedLines
 
 POLICY: Final = "findings@1"
@@ -120,7 +120,7 @@ class FindingLedger:
         repeated.append(finding)
 
     def _described(self, report: FoundReport) -> Likeness:
-        features = features_of(report)
+        features = with_whole_name(features_of(report), report, self.lines.with_blanks)
         if not features.path or features.line is None:
             return Likeness(features, Spot(features.path))
         line = self.lines.at(features.path, features.line)

@@ -73,6 +73,8 @@ class LineHistory:
     """The first change that touched each file."""
     newest: dict[str, int] = field(default_factory=dict)
     """The newest one."""
+    with_blanks: set[str] = field(default_factory=set)
+    """The touched files with blanks in their names, which words do not show."""
     _names: int = 1
     _places: dict[str, "_LineIndex"] = field(default_factory=dict)
 
@@ -158,6 +160,8 @@ class LineHistory:
         self.files |= made
         for path in made:
             self.touched.setdefault(path, version)
+            if " " in path:
+                self.with_blanks.add(path)
             self.newest[path] = version
         for section in sections:
             if section.old in self.touched and section.new:

@@ -1,7 +1,7 @@
 """Reads what a report's words say: the place, names from the code, its kind, and whether there is evidence."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from string import ascii_lowercase
 from typing import Final, Literal, NamedTuple
@@ -139,6 +139,20 @@ def _place(report: FoundReport, text: str) -> tuple[str, int | None]:
         return match[1].removeprefix("./"), int(match[2])
     match = _PATH.search(text) if "/" in text else None
     return (match[1].removeprefix("./"), None) if match else ("", None)
+
+
+def with_whole_name(features: Features, report: FoundReport, known: Iterable[str]) -> Features:
+    """The features with the whole name of the file, if it is one of the `known` ones and has blanks, which nothing but
+    its name shows; `known` are those of the work that have some."""
+    if report.path or not features.path:
+        return features
+    text = f"{report.title}\n{report.detail}"[:_LONGEST]
+    names = [name for name in known if name.endswith(features.path) and name != features.path and name in text]
+    if not names:
+        return features
+    path = max(names, key=len)
+    line = re.search(rf"{re.escape(path)}:([1-9]\d{{0,6}})\b", text)
+    return features._replace(path=path, line=int(line[1]) if line else features.line)
 
 
 def _kind(report: FoundReport, words: frozenset[str]) -> str:

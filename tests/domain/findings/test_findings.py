@@ -85,6 +85,21 @@ def test_a_reviewer_may_name_the_finding() -> None:
     assert [finding.name for finding in ledger.findings] == ["F1"]
 
 
+@pytest.mark.parametrize("path", ["sp ace/가 나.txt", "a b.py", "src/my file v2.min.js", "one two three/x.md"])
+def test_a_file_with_blanks_in_its_name_is_named_whole(path: str) -> None:
+    """It shows where the work has such a file."""
+    for words in (f"`{path}:3` is wrong", f"{path}:3 divides by zero", f"See {path}:3, which is wrong", f'"{path}:3"'):
+        ledger = ledger_of([changed(1, {}, {path: LINES}), look(2, report(2, words))])
+        [finding] = ledger.findings
+        assert (finding.spot.path, finding.spot.number) == (path, 3), words
+
+
+def test_words_before_a_place_are_no_part_of_it() -> None:
+    for words in (f"See {SHOP}:3", f"`run {SHOP}:3` fails", f'"a b" in {SHOP}:3 is "c.d"'):
+        ledger = ledger_of([changed(1, {}, {SHOP: LINES, "a b.py": ["x"]}), look(2, report(2, words))])
+        assert ledger.findings[0].spot.path == SHOP, words
+
+
 # -- origin ------------------------------------------------------------------------------------------------------------
 
 
