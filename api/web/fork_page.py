@@ -17,7 +17,7 @@ from api.web.renderer import KEY, explicit, language_of, linker, page, render, s
 from api.web.sent_forms import hand_over, key_of, placed, told_of
 from api.web.session.answer_forms import composed
 from api.web.session.otherwise import otherwise
-from api.web.session.reading import reading
+from api.web.session.reading import as_of, reading
 from domain.session.state import Session
 from domain.values.sentences import Sentence
 
@@ -34,7 +34,12 @@ async def show(request: Request) -> Response:
     """GET /sessions/{id}/fork: try it differently, from the cut that belongs to the event `?at=`"""
     only(request, "at", "turn", "lang")
     at = number(request, "at", least=1)
-    return page(await reading(request, lambda inside, now, _: _page(request, inside, now, at), shared=False))
+
+    def build(inside: System, now: Session, _: int) -> str:
+        as_of(inside, now, at)  # which there must be
+        return _page(request, inside, now, at)
+
+    return page(await reading(request, build, shared=False))
 
 
 def _page(

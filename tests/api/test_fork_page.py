@@ -108,6 +108,9 @@ def test_a_position_that_is_not_there_cannot_be_forked(client: TestClient) -> No
     answer = client.post(f"/sessions/{source}/fork", data=fields, headers=BROWSER, follow_redirects=False)
     assert answer.status_code == 404
     assert f"There is no version 9999 of {source}." in words_of(answer.text)
+    last = session(client, source)["version"]
+    beyond = client.get(f"/sessions/{source}/fork?at={last + 1}", headers=BROWSER)
+    assert beyond.status_code == 404 and str(last) in words_of(beyond.text)
 
 
 def test_a_refused_fork_keeps_what_was_typed(client: TestClient) -> None:
