@@ -38,6 +38,8 @@ def misuse(error: CycloptsError, commands: Collection[str], typed: Sequence[str]
         case UnknownOptionError():
             word = error.token.keyword or error.token.value
             names = [name for each in error.argument_collection for name in each.names if name.startswith("-")]
+            if word.partition("=")[0] in names:  # only so is it unknown
+                return sentence("{option} comes before --: what follows that is no option.", option=word)
             return sentence("Unknown option: {word}.", word=word) + _did_you_mean(word, names)
         case UnusedCliTokensError():
             return _left_over(" ".join(error.unused_tokens or ()), typed)
