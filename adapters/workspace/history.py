@@ -101,12 +101,13 @@ def _number(word: str) -> int | None:
 
 
 def kept_patch(root: Path, sessions: Iterable[str], before: str, after: str) -> str | None:
-    """A unified diff from the first of these sessions' workspaces that has both states; None if none has."""
+    """A unified diff from the first of these sessions' workspaces that has both states; None if none has. A
+    renamed file is one, as it is among the changed files."""
     for name in sessions:
         place = root / name / "repo.git"
         if place.parent.parent == root and place.is_dir():
             with suppress(WorkspaceError):
-                return Repository(place).patch(before, after)
+                return Repository(place).patch(before, after, renames=True)
     return None
 
 

@@ -129,10 +129,11 @@ class Repository:
             names = self.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", *states)
         return tuple(name.decode(errors="replace") for name in names.split(b"\0") if name)
 
-    def patch(self, before: str, after: str, first: Sequence[str] = ()) -> str:
+    def patch(self, before: str, after: str, first: Sequence[str] = (), *, renames: bool = False) -> str:
         """A unified diff, of the `first` files first; for a binary file, it only says that it differs. At most
-        `PATCH_BYTES`."""
-        plain = ["--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--submodule=short"]
+        `PATCH_BYTES`. A renamed file is one with `renames`, which what is recorded is not."""
+        plain = ["--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short"]
+        plain.append("--find-renames" if renames else "--no-renames")
         form = ["-p", "-r", "--full-index", "--src-prefix=a/", "--dst-prefix=b/", *plain]
         with tempfile.TemporaryFile() as whole, tempfile.NamedTemporaryFile() as order, self.knowing(before, after):
             order.write("".join(f"{literal(path)}\n" for path in first).encode(errors="replace"))

@@ -613,6 +613,7 @@ class ResultFile(TypedDict):
     status: str
     added: int | None
     removed: int | None
+    renamedFrom: NotRequired[str | None]
     ignored: NotRequired[bool]
     named: bool
     decides: NotRequired[str | None]
@@ -777,6 +778,7 @@ class SessionItem(TypedDict):
     strategy: str | None
     recommendation: str | None
     waiting: str | None
+    held: bool
     landing: NotRequired[LandingView | None]
     pullRequest: NotRequired[PullRequestRow | None]
     forkedAt: int | None

@@ -15,6 +15,7 @@ from api.cli import exits
 from api.cli.client import connected, path_of, resolve
 from api.cli.labels import recorded, sentence
 from api.cli.options import HERE, AsJson, Id, Where
+from api.cli.path_words import path_words
 from api.cli.terminal import paint, put, put_document, put_json, say, visible, visible_name
 from domain.values.words import Words, of_environment, words
 
@@ -90,7 +91,7 @@ def _put_files(files: "Sequence[ResultFile]", *, names_files: bool) -> None:
         notes += [sentence("decides the validation")] if file.get("decides") else []
         notes += [sentence("ignored by git")] if file.get("ignored") else []
         why = f"  ({', '.join(notes)})" if notes else ""
-        put(f"{set_cell_size(status, width)} {lines:>12}  {visible_name(file['path'])}{why}")
+        put(f"{set_cell_size(status, width)} {lines:>12}  {path_words(file)}{why}")
 
 
 def _show(patch: str) -> None:

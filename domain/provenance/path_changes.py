@@ -73,6 +73,11 @@ class PathEffect:
         return bool(self.old_mode and self.new_mode) and self.old_mode != self.new_mode
 
     @property
+    def keeps_bytes(self) -> bool:
+        """True if the content is known to be afterwards as it was."""
+        return bool(self.old_blob) and self.old_blob == self.new_blob
+
+    @property
     def changes_nothing(self) -> bool:
         """True if the path is afterwards as it was, or if it was only there in between."""
         if self.created or self.deleted or self.renamed_from or self.changes_mode:
@@ -136,19 +141,20 @@ def whole(path: str, change: PathEffect) -> PatchPart:
     return PatchPart(PatchHunk(path, ()), change)
 
 
-def pure_renames(changes: Mapping[str, PathEffect], renames: Iterable[tuple[str, str]]) -> dict[str, PathEffect]:
-    """The new paths of those renames, given as the old and the new path, that change no byte."""
-    pure = {}
+def renamed_paths(changes: Mapping[str, PathEffect], renames: Iterable[tuple[str, str]]) -> dict[str, PathEffect]:
+    """The new paths of those renames, given as the old and the new path, that a patch shows as two changes; with the
+    one that they are together."""
+    joined = {}
     for old, new in renames:
         before, after = changes.get(old), changes.get(new)
         if before is None or after is None or not (before.deleted and after.created):
             continue
-        if before.old_blob and before.old_blob == after.new_blob:
-            pure[new] = PathEffect(
-                renamed_from=old,
-                old_mode=before.old_mode,
-                new_mode=after.new_mode,
-                old_blob=before.old_blob,
-                new_blob=after.new_blob,
-            )
-    return pure
+        joined[new] = PathEffect(
+            binary=before.binary or after.binary,
+            renamed_from=old,
+            old_mode=before.old_mode,
+            new_mode=after.new_mode,
+            old_blob=before.old_blob,
+            new_blob=after.new_blob,
+        )
+    return joined

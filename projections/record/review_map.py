@@ -14,7 +14,7 @@ from domain.findings.line_history import NamedLines
 from domain.findings.moments import LookTaken, Moment, WorkChange
 from domain.orchestration.events import RoundValidated
 from domain.provenance.patches import PatchHunk, names_of
-from domain.provenance.path_changes import PatchPart, PathEffect, pure_renames
+from domain.provenance.path_changes import PatchPart, PathEffect, renamed_paths
 from domain.provenance.path_changes import whole as whole_path
 from domain.session.comments import CommentMade, CommentPlace, Whereabouts
 from domain.session.past_commands import Whole
@@ -175,7 +175,8 @@ def complete(parts: Iterable[PatchPart], result: ResultView) -> list[PatchPart]:
     for part in every:
         path = part.hunk.path
         changes[path] = changes[path].then(part.change) if path in changes else part.change
-    pure = pure_renames(changes, renames_of(result))
+    joined = renamed_paths(changes, renames_of(result))
+    pure = {path: change for path, change in joined.items() if change.keeps_bytes}
     gone = {change.renamed_from for change in pure.values()}
     remaining = [part for part in every if part.hunk.path not in gone and part.hunk.path not in pure]
     remaining += [whole_path(path, change) for path, change in pure.items()]

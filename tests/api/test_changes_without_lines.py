@@ -1,5 +1,6 @@
 """Every changed path of a result is on the page and in the map, also where no line of it has changed."""
 
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -74,7 +75,7 @@ def notes(items: list[Json]) -> dict[str, list[list[str]]]:
 def test_the_map_has_every_path_and_says_what_became_of_it(client: tuple[TestClient, str]) -> None:
     items = map_of(client)
     files = session(*client)["result"]["files"]
-    assert {item["path"] for item in items} == {"draft.txt", *(file["path"] for file in files)}
+    assert {item["path"] for item in items} == {file["path"] for file in files}
     assert notes(items) == {
         "logo.bin": [["binary"]],
         "new.bin": [["binary"], ["added"]],
@@ -83,7 +84,13 @@ def test_the_map_has_every_path_and_says_what_became_of_it(client: tuple[TestCli
         "tool.sh": [["mode", "100644", "100755"]],
         "both.sh": [["mode", "100644", "100755"]],
         "moved.txt": [["renamed", "old.txt"]],
+        "final.txt": [["renamed", "draft.txt"]],
     }
+    assert [
+        [line["sign"] + line["text"] for line in item["lines"] if line["sign"] != " "]
+        for item in items
+        if item["path"] == "final.txt" and item["lines"]
+    ] == [["+one more"]]
     assert all("notes" not in item for item in items if item["lines"])
     [binary] = [item for item in items if item["path"] == "logo.bin"]
     assert "outside" in [each["fact"] for each in binary["because"]]
@@ -102,17 +109,42 @@ def test_the_page_lists_as_many_files_as_the_result_has(client: tuple[TestClient
     assert f'<span class="count">{len(files)}</span>' in html
     for file in files:
         assert f'data-path="{file["path"]}"' in html
+    changed = html[: html.index('class="risks"')]
+    assert "<code>draft.txt</code> → <code>final.txt</code>" in changed and 'data-path="draft.txt"' not in changed
+    assert "<code>old.txt</code> → <code>moved.txt</code>" in changed
     by_risk = html[html.index('class="risks"') :]
     for words in ("binary file", "empty file", "mode <code>100644</code> → <code>100755</code>"):
         assert words in by_risk and words in html[: html.index('class="risks"')]
     assert "renamed from <code>old.txt</code>" in by_risk
 
 
+def test_a_renamed_file_is_one_in_the_patch_and_in_the_turn(client: tuple[TestClient, str]) -> None:
+    answer = client[0].get(f"/api/sessions/{client[1]}/changes").json()
+    assert "rename from draft.txt\nrename to final.txt\n" in answer["patch"]
+    assert "+one more\n" in answer["patch"] and "-row 1\n" not in answer["patch"]
+    turn = re.findall(rf"turnId=({client[1]}\.t\d+)", page(client[0], f"/sessions/{client[1]}?tab=changes"))[0]
+    html = page(client[0], f"/sessions/{client[1]}?tab=changes&turnId={turn}")
+    assert "<code>draft.txt</code> → <code>final.txt</code>" in html and ">row 1<" not in html
+
+
+def test_comments_follow_a_renamed_file_on_both_sides(client: tuple[TestClient, str]) -> None:
+    http, session_id = client
+    for side, line, words in (("new", 10, "Why one more?"), ("old", 2, "Keep this row.")):
+        body = {"text": words, "path": "final.txt", "line": line, "side": side}
+        assert http.post(f"/api/sessions/{session_id}/comments", json=body).status_code == 201, side
+    html = page(http, f"/sessions/{session_id}?tab=changes")
+    start = html.index('data-path="final.txt"')
+    file = html[start : html.index("</details>\n<details", start) if "</details>\n<details" in html[start:] else None]
+    assert "Why one more?" in file and "Keep this row." in file
+
+
 def test_the_command_names_them(client: tuple[TestClient, str], capsys: pytest.CaptureFixture[str]) -> None:
-    from api.cli.changes import _put_map  # the rest is a request
+    from api.cli.changes import _put_files, _put_map  # the rest is a request
 
     answer: Any = client[0].get(f"/api/sessions/{client[1]}/map").json()
     _put_map(answer, json=False)
     shown = capsys.readouterr().out
     assert "logo.bin  binary file\n" in shown and "tool.sh  mode 100644 → 100755\n" in shown
     assert "moved.txt  renamed from old.txt\n" in shown
+    _put_files(client[0].get(f"/api/sessions/{client[1]}/changes").json()["files"], names_files=False)
+    assert "draft.txt → final.txt\n" in capsys.readouterr().out

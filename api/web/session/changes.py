@@ -11,7 +11,7 @@ from api.web.plain_text import cut
 from api.web.session.comments import put_under_lines, threads_of
 from api.web.session.context import SENTENCE, PanelContext, event_of, whole
 from api.web.session.diffing import Changed, Row, rows_of
-from api.web.session.patches import FilePatch, counts, files_of, net
+from api.web.session.patches import FilePatch, as_one, counts, files_of, net
 from api.web.session.result_commands import commands_of
 from api.web.session.turns import TurnCard, patch_of, turns_of
 from domain.checks.weakening import weakening_sentence
@@ -19,7 +19,7 @@ from domain.delivery.events import ValidationFailed
 from domain.delivery.state import Delivery
 from domain.kinds import allowed_actions
 from domain.orchestration.state import Orchestration
-from domain.provenance.path_changes import pure_renames
+from domain.provenance.path_changes import renamed_paths
 from projections.record.review_map import change_of, renames_of
 from projections.views.session import ResultView
 
@@ -72,7 +72,7 @@ def changes(context: PanelContext) -> ChangesShown:
     origins = Origins(context)
     by_turn = {turn.number: origins.of(turn) for turn, _ in shown}
     result = context.result
-    files = _net(shown) if context.turn else _whole(context, shown)
+    files = _joined(_net(shown), result) if context.turn else _whole(context, shown)
     marks = _marks(result, origins.failing()) if result else {}
     rows = rows_of(files, by_turn, alone=context.file)
     for row in rows:
@@ -89,7 +89,7 @@ def changes(context: PanelContext) -> ChangesShown:
         focus=context.turn,
         file=context.file,
         turns=[_turn(turn, parts) for turn, parts in made],
-        count=len(files) - _counted_twice(files, result),
+        count=len(files),
         added=sum(row["added"] for row in rows),
         removed=sum(row["removed"] for row in rows),
         folders=[(folder, list(group)) for folder, group in groupby(rows, _folder)],
@@ -216,25 +216,32 @@ def whole_changes(context: PanelContext) -> list[Changed]:
 
 
 def _whole(context: PanelContext, shown: Sequence[tuple[TurnCard, Sequence[FilePatch]]]) -> list[Changed]:
-    """The same, from the patches of all turns; a renamed file that has not changed is one."""
+    """The same, from the patches of all turns."""
     files, result = _with_people(context, _net(shown)), context.result
     if result is None:
         return files
-    changes = {file.path: file.change for file in files}
-    pure = pure_renames(changes, renames_of(result))
-    gone = {change.renamed_from for change in pure.values()}
-    rows = [
-        Changed(file.path, (), change=pure[file.path]) if file.path in pure else file
-        for file in files
-        if file.path not in gone
-    ]
-    rows += [Changed(file.path, (), change=change_of(file)) for file in result.files if file.path not in changes]
+    rows, known = _joined(files, result), {file.path for file in files}
+    rows += [Changed(file.path, (), change=change_of(file)) for file in result.files if file.path not in known]
     return sorted(rows, key=lambda file: posixpath.split(file.path))
 
 
-def _counted_twice(files: Sequence[Changed], result: ResultView | None) -> int:
-    """Old names of renamed files that are shown by themselves, because the file has other changes too."""
-    return len({file.path for file in files} & {old for old, _ in renames_of(result)}) if result else 0
+def _joined(files: list[Changed], result: ResultView | None) -> list[Changed]:
+    """The files, each renamed one as one."""
+    if result is None:
+        return files
+    by_path = {file.path: file for file in files}
+    renames = renamed_paths({file.path: file.change for file in files}, renames_of(result))
+    gone = {change.renamed_from for change in renames.values()}
+    rows = []
+    for file in files:
+        if file.path in gone:
+            continue
+        if (change := renames.get(file.path)) is not None:
+            old = by_path[change.renamed_from]
+            lines = () if change.keeps_bytes else as_one(old.lines, file.lines)
+            file = Changed(file.path, lines, file.composed and old.composed, change)
+        rows.append(file)
+    return rows
 
 
 def _with_people(context: PanelContext, files: list[Changed]) -> list[Changed]:

@@ -44,14 +44,15 @@ def threads_of(context: PanelContext) -> Threads:
 def put_under_lines(threads: Threads, rows: Sequence[Row]) -> list[Row]:
     """Add to files and lines the comments that are about them. Returns those that no row shows."""
     for file in rows:
-        below = list(threads.by_file.pop(file["path"], ()))
+        before = file["before"] or file["path"]
+        below = [row for path in {file["path"], before} for row in threads.by_file.pop(path, ())]
         if file["composed"]:
             for line in (each for block in file["blocks"] for each in block["lines"] if block["kind"] != "place"):
                 keys: list[LineKey] = []
                 keys += [(file["path"], "new", line["line"].new)] if line["line"].new else []
-                keys += [(file["path"], "old", line["line"].old)] if line["line"].old else []
+                keys += [(before, "old", line["line"].old)] if line["line"].old else []
                 line["comments"] = [row for key in keys for row in threads.by_line.pop(key, ())]
-        rest = [key for key in threads.by_line if key[0] == file["path"]]
+        rest = [key for key in threads.by_line if key[0] == file["path"] or key[:2] == (before, "old")]
         file["comments"] = below + [row for key in rest for row in threads.by_line.pop(key)]
     left = [row for group in (*threads.by_line.values(), *threads.by_file.values()) for row in group]
     return [*threads.others, *left]

@@ -49,13 +49,14 @@ def rows_of(files: Sequence[Changed], origins: Mapping[int, object], *, alone: s
         rows.append(
             {
                 "path": path,
+                "before": change.renamed_from,
                 "name": cut(posixpath.basename(path), SENTENCE),
                 "place": place,
                 "added": added,
                 "removed": removed,
                 "composed": composed,
                 "marks": (),
-                "notes": change.notes(lines=bool(lines)),
+                "notes": [note for note in change.notes(lines=bool(lines)) if note.what != "renamed"],
                 "folded": added + removed > LINES // 2 and not alone,
                 "cut": len(lines) > room,
                 "blocks": _blocks(lines[:room], path, origins),

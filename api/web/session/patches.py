@@ -94,6 +94,8 @@ AROUND: Final = 3
 """Unchanged lines that are shown before and after a change."""
 COMPARED: Final = 400
 """Lines of a change among which those that came back are looked for."""
+MOST_MATCHED: Final = 10_000
+"""Lines of a renamed file, before and after, up to which those that stayed are found."""
 _ENDLESS: Final = 1 << 40
 
 
@@ -128,6 +130,22 @@ class _File:
     sheet: _Sheet
     parts: list[tuple[int, FilePatch]] = field(default_factory=list)
     fits: bool = True
+
+
+def as_one(old: Sequence[PatchLine], new: Sequence[PatchLine]) -> list[PatchLine]:
+    """The lines of a file that was removed and of one that was added, as the changes of one that was renamed."""
+    before = [line for line in old if line.kind == "removed"]
+    after = [line for line in new if line.kind == "added"]
+    if len(before) + len(after) > MOST_MATCHED:
+        return [*before, *after]
+    sheet: _Sheet = []
+    matcher = SequenceMatcher(None, [line.words for line in before], [line.words for line in after])
+    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+        if tag == "equal":
+            sheet += [PatchLine("same", line.old, None, line.words) for line in before[i1:i2]]
+        else:
+            sheet += [*before[i1:i2], *after[j1:j2]]
+    return _shown(sheet)
 
 
 def net(turns: Iterable[tuple[int, Sequence[FilePatch]]]) -> list[NetFile]:
