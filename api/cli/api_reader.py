@@ -12,6 +12,7 @@ from api.cli.reader_port import (
     SessionLine,
     SessionLines,
     WaitingItems,
+    as_seen,
     marked,
     with_landing,
     with_pull_request,
@@ -90,7 +91,7 @@ class ApiReader:
 
 def _line(item: "SessionItem") -> SessionLine:
     machine = next((turn["machine"] for turn in item["outstandingTurns"] if turn.get("machine")), None)
-    status = with_landing(str(item["status"]), item.get("landing") or None)
+    status = with_landing(as_seen(str(item["status"]), held=bool(item.get("held"))), item.get("landing") or None)
     status = with_pull_request(status, item.get("pullRequest") or None)
     if machine is not None and not item.get("landing"):
         status = f"{status}, {sentence('waiting for the machine {machine}', machine=one_line(machine))}"

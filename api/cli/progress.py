@@ -16,6 +16,7 @@ from rich.text import Text
 from api.cli.figures import figures, stands_still
 from api.cli.labels import recorded, sentence
 from api.cli.matrix import MARKS, matrix
+from api.cli.session import status_words
 from api.cli.tables import packed, shortened, wrapped
 from api.cli.terminal import local_time, one_line, say
 from api.cli.waits import reason
@@ -268,7 +269,7 @@ def summary(session: "Session", *, waited_ms: int = 0, width: int = 80) -> "Text
     """A session's status: phases, agents or rounds, the remaining budget, who is at work. Nothing is cut for want of
     room except the title: finished and future phases lose their names, and figures continue on the next line."""
     text = Text(no_wrap=True, overflow="ellipsis")
-    status = recorded("status", str(session["status"]))
+    status = status_words(session)
     title = shortened(str(session.get("title") or session["id"]), min(60, max(10, width - cell_len(status) - 2)))
     text.append(title, style="bold")
     text.append(f"  {status}\n", style="dim")

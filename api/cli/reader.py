@@ -18,6 +18,7 @@ from api.cli.reader_port import (
     SessionLines,
     SessionReader,
     WaitingItems,
+    as_seen,
     marked,
     with_landing,
     with_pull_request,
@@ -126,7 +127,9 @@ def _pull_of(text: str | None, status: str) -> "PullRequestRow | None":
 
 def _of_row(row: ListRow) -> SessionLine:
     updated = datetime.fromtimestamp(row.updated_at / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    status = with_landing(row.status, json.loads(row.landing) if row.landing is not None else None)
+    status = with_landing(
+        as_seen(row.status, held=row.cause == "held"), json.loads(row.landing) if row.landing is not None else None
+    )
     status = with_pull_request(status, _pull_of(row.pull_request, row.status))
     return SessionLine(row.session_id, status, updated, marked(row.title, row.scripted, row.forked_from))
 

@@ -87,6 +87,11 @@ def marked(title: str, scripted: object, forked: object) -> str:
     return "".join([*(f"[{mark}] " for mark in marks), title])
 
 
+def as_seen(status: str, *, held: bool) -> str:
+    """The status; of a fork that does not run but waits until a person continues it, `held`."""
+    return "held" if held else status
+
+
 def with_landing(status: str, landing: "LandingView | None") -> str:
     """The status, and how the newest landing ended."""
     if landing is None:

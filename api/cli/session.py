@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from api.cli import discussion
 from api.cli.discussion import Pairs
-from api.cli.exits import worded
+from api.cli.exits import is_held, worded
 from api.cli.extension import extension_of
 from api.cli.figures import figures
 from api.cli.handover_words import landing_words, pull_request_words
 from api.cli.labels import HOW_TO_ALLOW, NAMES, gap, recorded, refused_host, sentence
 from api.cli.matrix import MARKS, history, matrix, warnings
+from api.cli.path_words import path_words
+from api.cli.reader_port import as_seen
 from api.cli.result_notes import checks, only_applies, unchecked, weaker
 from api.cli.tables import shortened
 from api.cli.terminal import counted, local_time, one_line, visible_name
@@ -52,7 +54,7 @@ def details(session: "Session", commands: list[str], cause: "ExplainedCause | No
     return [
         ("session", session["id"]),
         ("kind", recorded("kind", session["kind"])),
-        ("status", recorded("status", str(session["status"]))),
+        ("status", status_words(session)),
         ("title", session.get("title") or ""),
         *_of_its_kind(session),
         *changed(session),
@@ -74,6 +76,11 @@ def details(session: "Session", commands: list[str], cause: "ExplainedCause | No
         ("can now", ", ".join(recorded("why_action", command) for command in commands)),
         *_scripted(session),
     ]
+
+
+def status_words(session: "Session") -> str:
+    """The status as people see it: a fork that waits until a person continues it does not run."""
+    return recorded("status", as_seen(str(session["status"]), held=is_held(session)))
 
 
 def _scripted(session: "Session") -> Pairs:
@@ -134,7 +141,7 @@ def _file(file: "ResultFile", result: "ResultView") -> str:
         *([sentence("decides the validation")] if file.get("decides") else []),
         *([sentence("ignored by git")] if file.get("ignored") else []),
     ]
-    return f"{visible_name(file['path'])} ({', '.join(words)})"
+    return f"{path_words(file)} ({', '.join(words)})"
 
 
 def outcome(session: "Session") -> Pairs:
@@ -142,7 +149,7 @@ def outcome(session: "Session") -> Pairs:
     failed = session["status"] in ("failed", "partial") or session.get("stopReason") == "error"
     return [
         ("session", str(session["id"])),
-        ("status", recorded("status", str(session["status"]))),
+        ("status", status_words(session)),
         *_result(session),
         ("error", _error(session) if failed else ""),
         *(refusals(session) if failed else []),
@@ -165,8 +172,11 @@ def in_four_lines(session: "Session") -> Pairs:
     return [
         ("asked", shortened(one_line(str(session.get("task") or session.get("prompt") or "")), _SUBJECT)),
         ("changed", ", ".join(changes) or sentence("nothing")),
-        ("checked", "; ".join(checks(session)) or sentence("nothing")),
-        ("not checked", " ".join(unchecked(session)) or sentence("nothing that is known" if files else "nothing")),
+        ("checked", "; ".join(checks(session)) or sentence("nothing" if files else "nothing, as no file was changed")),
+        (
+            "not checked",
+            " ".join(unchecked(session)) or sentence("nothing that is known" if files else "there is nothing to check"),
+        ),
     ]
 
 

@@ -21,6 +21,7 @@ _STATUS_STYLES: Final = {
     "cancelled": "dim",
     "running": "blue",
     "waiting_for_decision": "yellow",
+    "held": "yellow",
     "checkpoint": "yellow",
     "partial": "yellow",
     "active": "blue",

@@ -15,7 +15,7 @@ from api.cli.handover_words import to_use
 from api.cli.interview import allowed, decide, is_interactive, permitted
 from api.cli.labels import sentence
 from api.cli.progress import Screen, Shown, screen
-from api.cli.session import in_four_lines, outcome, steps
+from api.cli.session import in_four_lines, outcome, status_words, steps
 from api.cli.stall import StallWatch
 from api.cli.tables import put_pairs
 from api.cli.terminal import put, put_json, say
@@ -232,7 +232,7 @@ def _put_result(session: "Session", waiting: "list[Session]", seen: set[str]) ->
     if session["id"] in seen:
         decision = session.get("decision")
         choice = [("decision", str(decision["choice"]))] if decision else []
-        put_pairs([("session", str(session["id"])), ("status", str(session["status"])), *choice])
+        put_pairs([("session", str(session["id"])), ("status", status_words(session)), *choice])
         return
     put_pairs(outcome(session))
     for discussion in waiting:

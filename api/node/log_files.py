@@ -19,7 +19,8 @@ FORMAT: Final = 3
 """The store's, without importing the store: a log of another format is left to it."""
 _BEHIND: Final = "SELECT count(*) FROM progress WHERE error IS NOT NULL OR position <> ?"
 _NEWEST_ROWS: Final = (
-    "SELECT session_id, status, updated_at, title, landing, scripted, pull_request, forked_from FROM overview"
+    "SELECT session_id, status, updated_at, title, landing, scripted, pull_request, forked_from, cause"
+    " FROM overview"
     " WHERE kind = coalesce(:kind, kind) AND status = coalesce(:status, status) ORDER BY created DESC LIMIT :limit"
 )
 _NEWEST: Final = "SELECT session_id FROM overview ORDER BY created DESC LIMIT 1"
@@ -48,6 +49,7 @@ class ListRow(NamedTuple):
     scripted: int = 0
     pull_request: str | None = None
     forked_from: str | None = None
+    cause: str | None = None
 
 
 class NeedRow(NamedTuple):

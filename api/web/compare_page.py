@@ -13,7 +13,7 @@ from adapters.store.texts import whole
 from api.http.requests import caught_up, number, only, system
 from api.system import System
 from api.web import model
-from api.web.home_rows import state_of
+from api.web.model import badge
 from api.web.plain_text import cut
 from api.web.renderer import explicit, language_of, page, render
 from api.web.session.context import PanelContext
@@ -389,7 +389,7 @@ def _family(inside: System, session: Session) -> list[FamilyMember]:
     return [
         FamilyMember(
             id=item.id,
-            badge=state_of(item, inside.sessions.get),
+            badge=badge(item),
             depth=place if source is None else min(place, 2),
             self=item.id == session.id,
             at=item.forked_at,

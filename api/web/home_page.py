@@ -14,7 +14,7 @@ from api.http.problems import of_field
 from api.http.requests import only, system
 from api.node.session_answers import marked_list
 from api.routes.spans import span
-from api.web.home_rows import RUNNING, ListedRow, is_held, listed_rows
+from api.web.home_rows import RUNNING, ListedRow, listed_rows
 from api.web.home_waits import WaitingRow, waiting_row
 from api.web.model import REASON
 from api.web.plain_text import cut
@@ -110,7 +110,7 @@ def home_page(
     held = {name for item in first for name in (item.parent, item.session_id) if name}
     at_work = mark(_running(db)) if sections else ()
     others_at_work = [item for item in at_work if item.id not in held and not is_imported(item.outstanding_turns)]
-    running = [item for item in others_at_work if not is_held(item, find)]
+    running = [item for item in others_at_work if not item.held]
     page = overview.page(
         db, **filters, since=since, until=until, limit=SESSIONS, cursor=cursor, index=index, as_seen=True
     )
@@ -121,9 +121,9 @@ def home_page(
         counts=counts,
         waiting=tuple(waiting_row(db, item, actor, find) for item in waiting if item not in others),
         others=tuple(waiting_row(db, item, actor, find) for item in others),
-        running=listed_rows(db, running[:SECTION], find),
+        running=listed_rows(db, running[:SECTION]),
         more_running=len(running) > SECTION,
-        listed=listed_rows(db, [item for item in mark(page.items) if item.id not in above], find),
+        listed=listed_rows(db, [item for item in mark(page.items) if item.id not in above]),
         cursor=page.next_cursor,
         statuses=tuple(dict.fromkeys((*STATUSES, *(word for words in overview.counts(db).values() for word in words)))),
         searching=searching,

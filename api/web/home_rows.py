@@ -1,12 +1,11 @@
 """Rows of home: sessions that run or have ended, with what they cost and how they ended."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
 from api.web.model import REASON, badge, clock, money, owner, paused_until
 from api.web.plain_text import cut, cut_plain, short_command
-from domain.session.state import Session
 from projections.engine.ports import Database
 from projections.sessions import overview
 from projections.views.sessions import SessionItem
@@ -15,17 +14,6 @@ COMMAND: Final = 40
 """Characters of a command that are shown."""
 RUNNING: Final = ("running", "active", "reviewing", "debating", "synthesizing")
 """Statuses in which an agent is at work (contract §2)."""
-
-
-def is_held(item: SessionItem, find: Callable[[str], Session | None]) -> bool:
-    """Only a fork can be; the list does not know, so each of the few that may be is read."""
-    session = find(item.id) if item.forked_from and item.status in RUNNING else None
-    return session is not None and session.held and not session.ended
-
-
-def state_of(item: SessionItem, find: Callable[[str], Session | None]) -> str:
-    """The state of a session of a list as people see it; of a fork, too, that waits to go on."""
-    return "held" if is_held(item, find) else badge(item)
 
 
 class EndFacts(NamedTuple):
@@ -52,21 +40,19 @@ class ListedRow(NamedTuple):
     folder: str
 
 
-def listed_rows(
-    db: Database, rows: Sequence[SessionItem], find: Callable[[str], Session | None]
-) -> tuple[ListedRow, ...]:
+def listed_rows(db: Database, rows: Sequence[SessionItem]) -> tuple[ListedRow, ...]:
     """Sessions as rows of a list."""
     facts = overview.facts(db, [row.id for row in rows])
-    return tuple(_item(row, facts.get(row.id), find) for row in rows)
+    return tuple(_item(row, facts.get(row.id)) for row in rows)
 
 
-def _item(item: SessionItem, facts: overview.Facts | None, find: Callable[[str], Session | None]) -> ListedRow:
+def _item(item: SessionItem, facts: overview.Facts | None) -> ListedRow:
     return ListedRow(
         of=item,
         cost=money(facts.cost_micros) if facts else "",
         lasted=clock(facts.lasted_ms) if facts and item.outcome else "",
         paused_until=paused_until(item.outstanding_turns),
-        badge=state_of(item, find),
+        badge=badge(item),
         ended=_ended(item),
         labels=[cut(label, 64) for label in item.labels[:5]],
         by=owner(item.owner),

@@ -70,6 +70,8 @@ def money(micros: int | None) -> str:
 def badge(item: SessionItem) -> str:
     """The state as people see it: what waits for a person does not run, a delivery that ran out of budget has failed
     but waits (K-46), and work that has changed nothing is not a success to be merged."""
+    if item.held:
+        return "held"
     if item.waiting == "budget" and item.status == "failed":
         return "exhausted"
     if item.waiting in ("decision", "permission", "scope"):

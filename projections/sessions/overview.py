@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple, get_args
 
-from domain.session.waits import WaitsFor
+from domain.session.waits import WaitsFor, held
 from domain.values.base import Invalid, iso
 from domain.values.sentences import Sentence
 from projections.engine.ports import LATEST, Database
@@ -286,6 +286,7 @@ def _item(row: SessionRow, turns: Sequence[TurnView], children: Sequence[str], *
             "pull_request": pull_request_of(row),
             "outcome": _outcome(row) if row.status in AT_REST else None,
             "waiting": _waiting(row, turns, waits_below),
+            "held": row.cause == held().cause,
         }
     )
 

@@ -54,6 +54,7 @@ class SessionItem(Listed):
     convergence_score: float | None
     recommendation: Recommendation | None
     waiting: WaitsFor | None = Field(description="what it needs from a person to continue")
+    held: bool = Field(description="a fork that waits, where no recorded answer fits, until a person continues it")
     landing: LandingView | None = Field(default=None, exclude_if=absent, description="the outcome of the newest `land`")
     pull_request: PullRequestRow | None = Field(
         default=None, exclude_if=absent, description="its pull request, if one was wanted and the work is done"

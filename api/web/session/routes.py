@@ -17,8 +17,8 @@ from api.http.problems import of_field
 from api.http.requests import answer_headers, number, only
 from api.node.session_answers import not_run_here
 from api.system import System
-from api.web.home_rows import RUNNING, state_of
-from api.web.model import ICONS, clock, icon_of, paused_until
+from api.web.home_rows import RUNNING
+from api.web.model import ICONS, badge, clock, icon_of, paused_until
 from api.web.renderer import KEY, explicit, fragment, language_of, may_send, needs, page, render
 from api.web.sent_forms import NOTHING, Sent
 from api.web.session.act import act
@@ -225,7 +225,7 @@ def _forks(inside: System, now: Session) -> list[ForkShown]:
     """The sessions that were forked from this one, oldest first."""
     with inside.reading() as db:
         rows = overview.forks(db, now.id, FORKS)
-    return [ForkShown(one.id, state_of(one, inside.sessions.get), one.forked_at) for one in rows]
+    return [ForkShown(one.id, badge(one), one.forked_at) for one in rows]
 
 
 def _telling(request: Request, then: Session, say: Words) -> int | None:

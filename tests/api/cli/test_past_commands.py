@@ -97,8 +97,14 @@ def test_a_fork_that_is_held_ends_the_command_and_names_what_continues_it(hansar
     assert result.code == 6 and result.err.rstrip().endswith(f"hansard continue {name}"), result.err
     assert hansard("resume", name).code == 6
     assert f"hansard continue {name}" in hansard("inbox").err
+    assert re.search(r"^status +held$", result.out, re.MULTILINE)
+    for words in (("show", name), ("list",), ("list", "--label", "none")):
+        assert ("held" in hansard(*words).out) == (words != ("list", "--label", "none")), words
+    [item] = [item for item in hansard("list", "--json").json["items"] if item["id"] == name]
+    assert (item["status"], item["held"]) == ("running", True)
     assert hansard("continue", name).code == 0
     assert name not in hansard("inbox").out
+    assert "held" not in hansard("list").out and "held" not in hansard("show", name).out
 
 
 def test_a_fork_may_only_be_begun(hansard: Hansard, blocked_once: str) -> None:
