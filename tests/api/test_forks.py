@@ -81,7 +81,7 @@ def test_what_a_person_answers_for_an_agent_is_the_persons_everywhere(client: Te
     turn = events(client, forked)[at + 1]["data"]["turnId"]
     assert client.get(f"/api/sessions/{forked}/turns/{turn}").json()["by"] == "unauthenticated"
     worklog = client.get(f"/api/sessions/{forked}/worklog").text
-    assert "### Iteration 1 — unauthenticated for reviewer (reviewer, review)" in worklog
+    assert "### Iteration 1 — a person for reviewer (reviewer, review)" in worklog
     page = client.get(f"/sessions/{forked}/turns/{turn}").text
     assert "unauthenticated answered for reviewer." in page
     log = client.get(f"/sessions/{forked}/event", params={"at": at + 2}).text

@@ -67,7 +67,7 @@ def test_a_person_denies_it(tmp_path: Path) -> None:
         assert only(history, "turn.activity_recorded")[0]["denied"] == 1
         worklog = client.get(f"/api/sessions/{name}/worklog").text
         assert "- Permission requested by planner (execute): rm -rf build" in worklog
-        assert "- Permission: deny by unauthenticated" in worklog
+        assert "- Permission: deny by a person" in worklog and "unauthenticated" not in worklog
 
 
 def test_empty_answer_after_a_denial_is_unreadable(tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ from projections.record.worklog.parts import (
     summary,
     table,
     title,
+    who_did,
 )
 from projections.record.worklog.parts import status as ended
 
@@ -201,7 +202,9 @@ def _outcome(event: DeliveryEvent) -> Iterator[Row]:
         case ScopeDecided():
             yield (
                 "log",
-                point(mark("outside_decided", name("choice", event.decision), cell(event.by)), "\n".join(event.paths)),
+                point(
+                    mark("outside_decided", name("choice", event.decision), who_did(event.by)), "\n".join(event.paths)
+                ),
             )
         case CommentsUnchanged():
             yield "log", point(mark("comments_left"), ", ".join(event.comments))

@@ -28,7 +28,7 @@ from domain.session.team_decisions import DecisionComment
 from domain.values.base import iso
 from domain.values.sentences import Sentence
 from domain.values.words import Words
-from projections.record.describe import person
+from projections.record.describe import NAMELESS
 from projections.record.markdown import cell, code, mark, name, neutral
 from projections.record.turns import Turns, stand_in
 from projections.record.worklog.parts import (
@@ -47,6 +47,7 @@ from projections.record.worklog.parts import (
     reason,
     status,
     title,
+    who_did,
 )
 
 _LISTS: Final = {
@@ -228,12 +229,13 @@ def _decided(log: Worklog, recorded: Recorded, event: DiscussionEvent) -> Iterat
         case DecisionRequested():
             yield "decision", "\n".join(_request(event))
         case DecisionVoted():
-            head = f"### {mark('voted', cell(event.actor), name('choice', cell(event.choice)))}"
+            head = f"### {mark('voted', who_did(event.actor), name('choice', cell(event.choice)))}"
             lines = [*_reason(mark("rationale"), event.rationale), *map(_remark, event.comments)]
             yield "log", "\n".join([head, "", f"- {mark('at')}: {iso(recorded.at)}", *lines])
             yield f"{_VOTE}{event.actor}", "\n".join([event.choice, *_remarks_of(event)])
         case Decided():
-            by = point(mark("by"), event.actor) if event.actor else f"- {mark('by')}: {mark('a_person')}"
+            known = event.actor and event.actor != NAMELESS
+            by = point(mark("by"), event.actor) if known else f"- {mark('by')}: {mark('a_person')}"
             lines = [_chosen(event.choice), by, f"- {mark('at')}: {iso(recorded.at)}"]
             lines += _reason(mark("rationale"), event.rationale)
             lines += _voted_remarks(log, event.choice) or map(_remark, event.comments)
@@ -255,7 +257,7 @@ def _remarks_of(vote: DecisionVoted) -> Iterator[str]:
     """The remarks with a vote, each with its author: several people may have remarked something."""
     for each in vote.comments:
         place = code(each.place) if each.place else mark("words")
-        yield point(mark("said_by", cell(person(vote.actor)), place), each.text)
+        yield point(mark("said_by", who_did(vote.actor), place), each.text)
 
 
 def _voted_remarks(log: Worklog, choice: str) -> list[str]:

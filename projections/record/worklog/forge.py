@@ -21,7 +21,7 @@ from domain.session.forge import (
 )
 from domain.values.base import DomainEvent
 from projections.record.markdown import cell, code, mark
-from projections.record.worklog.parts import Row, point
+from projections.record.worklog.parts import Row, point, who_did
 
 
 def at_forge(event: DomainEvent) -> Iterator[Row]:
@@ -33,7 +33,7 @@ def at_forge(event: DomainEvent) -> Iterator[Row]:
 def _head(event: DomainEvent) -> str:
     match event:
         case PullRequestRequested(by=by):
-            return mark("forge_wanted", _who(by))
+            return mark("forge_wanted", who_did(by))
         case FollowBegun():
             return mark("forge_follow_begun")
         case PullRequestOpened(number=number):
@@ -43,25 +43,25 @@ def _head(event: DomainEvent) -> str:
         case Pushed(push_id=str(), head=head):
             return mark("forge_pushed", code(head[:10]))
         case Pushed(by=by, forced=True):
-            return mark("forge_forced", _who(by))
+            return mark("forge_forced", who_did(by))
         case Pushed(by=by, head=head):
-            return mark("forge_pushed_by", _who(by), code(head[:10]))
+            return mark("forge_pushed_by", who_did(by), code(head[:10]))
         case ChecksEnded(conclusion="success"):
             return mark("forge_passed")
         case ChecksEnded(checks=checks):
             return mark("forge_failed", cell(", ".join(each.name for each in checks if each.conclusion == "failure")))
         case ReviewCommented(by=by):
-            return mark("forge_comment", _who(by))
+            return mark("forge_comment", who_did(by))
         case Conflicted():
             return mark("forge_conflict")
         case CommitsTaken(by=by):
-            return mark("forge_taken", _who(by))
+            return mark("forge_taken", who_did(by))
         case PullRequestMerged(by=by):
-            return mark("forge_merged", _who(by))
+            return mark("forge_merged", who_did(by))
         case PullRequestClosed(by=by):
-            return mark("forge_closed", _who(by))
+            return mark("forge_closed", who_did(by))
         case PullRequestReopened(by=by):
-            return mark("forge_reopened", _who(by))
+            return mark("forge_reopened", who_did(by))
         case PullRequestRested(why=why):
             return mark(f"forge_rested_{why}")
         case ForgeLost():
@@ -87,7 +87,3 @@ def _points(event: DomainEvent) -> Iterator[str]:
             yield point(mark("reason"), detail)
         case ForgeLost(why=why):
             yield point(mark("reason"), why)
-
-
-def _who(actor: str) -> str:
-    return cell(actor.rpartition(":")[2])

@@ -19,7 +19,7 @@ from domain.session.turns import TurnAnswered, TurnCancelled, TurnFailed, TurnRe
 from domain.values.base import DomainEvent, Text, iso
 from domain.values.sentences import Sentence
 from domain.values.words import Words
-from projections.record.describe import is_person, person
+from projections.record.describe import NAMELESS, is_person
 from projections.record.markdown import (
     Unworded,
     cell,
@@ -138,7 +138,7 @@ def heading(place: str, agent: str, *names: str | None, by: str | None = None) -
     """The first line of an agent's entry: the round or iteration, who, and as what. `by` is the person who answered for
     the agent, if one did."""
     words = (each if isinstance(each, Unworded) else cell(each) for each in names if each)
-    who = cell(agent) if by is None else mark("stand_in", cell(by), cell(agent))
+    who = cell(agent) if by is None else mark("stand_in", who_did(by), cell(agent))
     return f"### {place} — {who} ({', '.join(words)})"
 
 
@@ -146,7 +146,7 @@ def reason(recorded: Recorded, words: str) -> Iterator[str]:
     """A person's reason, as theirs; nothing if they gave none."""
     if words.strip():
         actor = recorded.causation.actor
-        yield point(mark("reason_of", cell(person(actor))) if is_person(actor) else mark("reason"), words)
+        yield point(mark("reason_of", who_did(actor)) if is_person(actor) else mark("reason"), words)
 
 
 def asked_again(recorded: Recorded) -> Iterator[Row]:
@@ -165,7 +165,7 @@ def point(label: str, words: str, data: Sentence | None = None, *, before: str =
 
 def changes_wanted(event: RevisionRequested) -> Row:
     """Returns what a person wants changed, in their words."""
-    parts = [f"### {mark('changes_wanted', cell(event.by.rpartition(':')[2]))}", ""]
+    parts = [f"### {mark('changes_wanted', who_did(event.by))}", ""]
     parts += [point(mark("wanted_words"), event.text.head)] if event.text.length else []
     parts += [f"- {mark('comments_wanted', len(event.comments))}"] if event.comments else []
     return "log", "\n".join(parts)
@@ -177,7 +177,7 @@ def permissions(event: DomainEvent) -> Iterator[Row]:
         case PermissionRequested():
             yield "log", point(mark("permission_wanted", cell(event.agent), cell(event.tool)), event.title)
         case PermissionDecided():
-            yield "log", f"- {mark('permission', name('choice', event.decision), cell(event.by))}"
+            yield "log", f"- {mark('permission', name('choice', event.decision), who_did(event.by))}"
 
 
 def comments(event: DomainEvent) -> Iterator[Row]:
@@ -189,12 +189,12 @@ def comments(event: DomainEvent) -> Iterator[Row]:
             words = mark(f"comment_{event.answer}", cell(event.turn_id))
             yield f"{COMMENT}{event.comment_id}", point(words, event.words) if event.words.strip() else f"- {words}"
         case CommentChanged():
-            words = mark(f"comment_{event.status}", _person(event.by))
+            words = mark(f"comment_{event.status}", who_did(event.by))
             yield f"{COMMENT}{event.comment_id}", point(words, event.reason) if event.reason else f"- {words}"
 
 
 def _comment(event: CommentMade) -> Iterator[str]:
-    yield from (f"### {mark('comment', event.comment_id, _person(event.by))}", "")
+    yield from (f"### {mark('comment', event.comment_id, who_did(event.by))}", "")
     if event.path:
         yield f"- {mark('about')}: {code(place_of(event))}"
     if any(line.strip() for line in event.quote):
@@ -202,8 +202,9 @@ def _comment(event: CommentMade) -> Iterator[str]:
     yield point(mark("words"), event.text)
 
 
-def _person(actor: str) -> str:
-    return cell(actor.removeprefix("person:"))
+def who_did(actor: str) -> str:
+    """The name of who did something; of a person of whom nothing is known, that it was one."""
+    return mark("a_person") if actor == NAMELESS else cell(actor.rpartition(":")[2])
 
 
 def place_of(comment: CommentMade) -> str:
