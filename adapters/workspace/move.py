@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from adapters.workspace.git import WorkspaceError, line
-from adapters.workspace.inert import Git, drivers
+from adapters.workspace.inert import Git, InertGit, drivers, inert_git
 from adapters.workspace.recovery import recover_moves
 from adapters.workspace.snapshot import CheckoutSnapshot, git_folder
+from adapters.workspace.undo_journal import PREFIX, has_owner, read_journal
 from domain.values.sentences import Sentence
 
 Obstacle = Literal["unmerged", "staged", "uncommitted", "not_in_git", "filtered", "locked", "busy"]
@@ -118,6 +119,22 @@ def recover(git: Git, top: Path) -> None:
     checkout."""
     if place := recover_moves(git, top):
         raise InTheWay("locked", [str(place)])
+
+
+def is_unfinished(top: Path) -> bool:
+    """True if a process was killed that moved the checkout, and nobody has finished or undone that."""
+    own = git_folder(InertGit(top, ()))
+    return any(not has_owner(place) for place in own.glob(f"{PREFIX}*"))
+
+
+def recover_inertly(top: Path) -> bool:
+    """Finish or undo the moves of processes that were killed, without running anything that the repository names; False
+    where only the person's own git can, because their files have filters, or where git still works there."""
+    plain = InertGit(top, ())
+    for journal in map(read_journal, git_folder(plain).glob(f"{PREFIX}*")):
+        if journal and _filtered(plain, journal.after, [PathChange(path, None, None) for path in journal.touched]):
+            return False
+    return recover_moves(inert_git(top), top) is None
 
 
 def _refuse(obstacle: Obstacle, paths: Iterable[str]) -> None:

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
@@ -20,6 +21,8 @@ from adapters.processes.program import run
 from adapters.proof.glance import NEWEST, glance
 from adapters.store.location import check_driver, reading
 from adapters.store.sqlite.durability import journal_mode, probed
+from adapters.workspace.git import WorkspaceError
+from adapters.workspace.move import is_unfinished
 from api.cli import exits
 from api.cli.exits import in_words, words_of
 from api.cli.forge_health import check_forge
@@ -29,6 +32,7 @@ from api.cli.options import Where
 from api.cli.project import try_agents
 from api.cli.service_health import check_services
 from api.cli.terminal import paint, put, put_json, visible
+from api.node.checkouts import checkout_of
 from api.node.settings import Settings
 from domain.values.base import HansardError
 
@@ -87,6 +91,7 @@ def _examine(settings: Settings) -> Iterator[Finding]:
     yield from check_team(settings)
     yield from check_services(settings.sandbox or "auto")
     yield from refused(settings)
+    yield from checkout(Path.cwd())
 
 
 def has_log(url: str) -> bool:
@@ -222,6 +227,16 @@ def git() -> Finding:
 async def _git_version() -> str:
     answer = await run(["git", "--version"], cwd=Path.cwd(), env=clean_environment(), wall_seconds=10)
     return answer.stdout or answer.detail or answer.stderr
+
+
+def checkout(folder: Path) -> Iterator[Finding]:
+    """Tells of a killed command that has left the checkout here half changed; nothing otherwise."""
+    top = checkout_of(folder)
+    with suppress(WorkspaceError):
+        if top is not None and is_unfinished(top):
+            problem = sentence("a killed command has left {top} half changed", top=top)
+            advice = sentence("The next hansard run, merge or apply there undoes or finishes it.")
+            yield Finding("warn", "checkout", problem, advice)
 
 
 def disk(path: Path, workspaces: Path) -> Finding:

@@ -15,6 +15,7 @@ from cyclopts.types import ExistingDirectory
 from adapters.project import load as load_project
 from adapters.workspace.git import WorkspaceError
 from adapters.workspace.inert import inert_git
+from adapters.workspace.move import is_unfinished, recover_inertly
 from api.actions.projects import team_of
 from api.cli import exits
 from api.cli.activity import say_wait
@@ -160,6 +161,7 @@ def say_uncommitted(folder: str | None, *, begins_with: bool = False) -> None:
     """The changes that the agents will not see, unless the work begins with those that were reviewed."""
     if folder is None or not in_repository(Path(folder)):
         return
+    _recover(Path(folder))
     if _has_submodules(Path(folder)):
         say(sentence("Submodules are not checked out: their folders are empty for the agents and the validation."))
     _say_missing(Path(folder))
@@ -177,6 +179,19 @@ def say_uncommitted(folder: str | None, *, begins_with: bool = False) -> None:
         say(
             sentence("Uncommitted changes are not included: {paths}{more}.", paths=", ".join(paths[:_NAMED]), more=more)
         )
+
+
+def _recover(folder: Path) -> None:
+    """Undo or finish what a killed `merge`, `apply` or `land` has left half done, before its files count as changes."""
+    top = checkout_of(folder)
+    with suppress(WorkspaceError):
+        if top is None or not is_unfinished(top):
+            return
+        if recover_inertly(top):
+            say(sentence("A killed command had left {top} half changed. That was undone, or finished.", top=top))
+        else:
+            words = "A killed command has left {top} half changed. The next hansard merge or apply there undoes it."
+            say(sentence(words, top=top))
 
 
 def _has_submodules(folder: Path) -> bool:

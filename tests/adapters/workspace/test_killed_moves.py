@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from adapters.workspace import WorkspaceError
-from adapters.workspace.move import InTheWay, planned, recover, tree_of
+from adapters.workspace.move import InTheWay, is_unfinished, planned, recover, recover_inertly, tree_of
 from adapters.workspace.person import Interrupted, PersonsGit
 from adapters.workspace.undo_journal import PREFIX, mark_owner
 from tests.adapters.workspace.test_moves import (
@@ -140,6 +140,30 @@ def test_a_merge_that_is_killed_within_git_is_undone_by_the_next(merging: Case, 
     assert picture(merging.here) == before
     carry_out(merging)
     assert (merging.here / "new.txt").read_text() == "agent\n"
+
+
+def test_a_killed_merge_is_undone_without_running_anything_but_not_where_files_have_filters(merging: Case) -> None:
+    before = picture(merging.here)
+    killing(merging, "pre-merge-commit")
+    assert is_unfinished(merging.here)
+    git(merging.here, "config", "filter.mine.smudge", "touch ran")
+    (attributes := merging.here / ".git" / "info" / "attributes").parent.mkdir(exist_ok=True)
+    attributes.write_text("b.txt filter=mine\n")
+    assert not recover_inertly(merging.here) and is_unfinished(merging.here)
+    attributes.unlink()
+    assert recover_inertly(merging.here) and not is_unfinished(merging.here)
+    assert not list((merging.here / ".git").glob(f"{PREFIX}*"))
+    git(merging.here, "config", "--remove-section", "filter.mine")
+    assert picture(merging.here) == before
+
+
+def test_a_move_that_is_under_way_is_no_killed_one(merging: Case) -> None:
+    (place := merging.here / ".git" / f"{PREFIX}x").mkdir()
+    owner = mark_owner(place)
+    assert not is_unfinished(merging.here) and not recover_inertly(merging.here)
+    os.close(owner)
+    assert is_unfinished(merging.here) and recover_inertly(merging.here)
+    assert not place.exists()
 
 
 def test_a_merge_that_is_killed_when_its_commit_is_there_is_finished(merging: Case) -> None:
