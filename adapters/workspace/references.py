@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from adapters.workspace.git import SECONDS, WorkspaceError, in_theirs, line
 from adapters.workspace.repository import Repository
+from domain.values.sentences import Sentence
 
 _HEADS: Final = "refs/heads/"
 _REMOTES: Final = "refs/remotes/"
@@ -36,13 +37,14 @@ def branch_of(folder: Path, *, seconds: float = SECONDS) -> str | None:
     return name.removeprefix(_HEADS) if name.startswith(_HEADS) else None
 
 
-def checked_out_in(folder: Path, ref: str) -> Path | None:
-    """The folder in which this branch is checked out, the repository's own or another worktree of it; None if in
-    none."""
+def branch_in_use(folder: Path, branch: str, code: str = "branch_checked_out") -> Sentence | None:
+    """Says that this branch is checked out, in the repository's own folder or in another worktree of it, with the
+    sentence of this `code`; None if it is not. A worktree that was deleted without git counts, for git, too."""
     for entry in in_theirs(["worktree", "list", "--porcelain", "-z"], folder).split(b"\0\0"):
-        place, *facts = entry.split(b"\0")
-        if f"branch {ref}".encode() in facts:
-            return Path(os.fsdecode(place.removeprefix(b"worktree ")))
+        words, *facts = entry.split(b"\0")
+        if f"branch {_HEADS}{branch}".encode() in facts:
+            place = Path(os.fsdecode(words.removeprefix(b"worktree ")))
+            return Sentence(code if place.exists() else "branch_of_deleted_worktree", branch=branch, path=place)
     return None
 
 

@@ -29,7 +29,7 @@ from adapters.workspace.notes import write_notes
 from adapters.workspace.patches import LARGEST
 from adapters.workspace.quarantine import Check, checked
 from adapters.workspace.recording_rules import RecordingRules, withhold
-from adapters.workspace.references import checked_out_in
+from adapters.workspace.references import branch_in_use
 from adapters.workspace.repository import Index, Repository, trail
 from adapters.workspace.reuse import Resting, take_over
 from adapters.workspace.submodules import Submodules
@@ -300,8 +300,8 @@ class Workspace:
         self._git.check(commit)
         ref = f"refs/heads/{branch}"
         git(["check-ref-format", "--branch", branch], cwd=self.home)
-        if (place := checked_out_in(Path(self.repository), ref)) is not None:
-            raise WorkspaceError(Sentence("branch_checked_out", branch=branch, path=place))
+        if (problem := branch_in_use(Path(self.repository), branch)) is not None:
+            raise WorkspaceError(problem)
         self._git.run("update-ref", f"refs/hansard/{commit}", commit)
         quiet = ["--no-write-fetch-head", "--no-auto-maintenance", "--no-tags", "--no-prune"]
         origin = [str(self._git.path), f"refs/hansard/{commit}:{ref}"]

@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from adapters.turns.people_commits import own_branch
 from adapters.workspace import WorkspaceError
-from adapters.workspace.references import checked_out_in
+from adapters.workspace.references import branch_in_use
 from api.actions.answers import Receipt
 from api.actions.bodies import Body, Words
 from api.actions.comments import MakeComment, remark
@@ -105,11 +105,11 @@ def _check_branch(call: ActionCall[Revise]) -> None:
     branch = own_branch(session) if session is not None and call.receipt() is None else None
     if session is None or branch is None or session.base is None or session.base.repository is None:
         return
-    place = None
+    problem = None
     with suppress(WorkspaceError):  # of another machine, or gone: what is in the way is said when it is published
-        place = checked_out_in(Path(session.base.repository), f"refs/heads/{branch}")
-    if place is not None:
-        raise Refused(Sentence("revision_of_checked_out_branch", branch=branch, path=place))
+        problem = branch_in_use(Path(session.base.repository), branch, "revision_of_checked_out_branch")
+    if problem is not None:
+        raise Refused(problem)
 
 
 _AMOUNTS: Final[Mapping[str, tuple[str, ...]]] = {

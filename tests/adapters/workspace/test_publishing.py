@@ -1,5 +1,6 @@
 """The result goes back as a branch, and nothing else of the person's repository changes."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,16 @@ def test_a_branch_that_is_checked_out_is_left_alone(
     place = source if branch == "main" else tmp_path / "side"
     with pytest.raises(WorkspaceError, match=f"The branch {branch} is checked out in {place};"):
         of_git.publish(of_git.base(), branch)
+
+
+def test_a_branch_of_a_deleted_worktree_says_what_to_prune(of_git: Workspace, source: Path, tmp_path: Path) -> None:
+    """Git counts it until it is pruned."""
+    git(source, "worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
+    shutil.rmtree(tmp_path / "side")
+    with pytest.raises(WorkspaceError, match=r"side, which was deleted. Run `git worktree prune`"):
+        of_git.publish(of_git.base(), "side")
+    git(source, "worktree", "prune")
+    assert of_git.publish(of_git.base(), "side")
 
 
 def test_a_branch_is_not_moved_back(of_git: Workspace, source: Path) -> None:
