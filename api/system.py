@@ -303,7 +303,9 @@ class System(Core):
         from api.node.pull_request_follower import PullRequestFollower
 
         work_with = self.around_forges()
-        return PullRequestFollower(work_with, self._open_pull_requests) if work_with is not None else None
+        if work_with is None:
+            return None
+        return PullRequestFollower(work_with, self._open_pull_requests, self.follower.has_begun)
 
     def _open_pull_requests(self) -> "Sequence[str]":
         with self.reading() as db:

@@ -197,9 +197,7 @@ def _check_inside(setup: WorkspaceSetup, checkout: Path, text: str) -> None:
     for key, paths in (("copy", setup.copy_paths), ("link", setup.link)):
         outside = [path for path in paths if not (checkout / path).resolve().is_relative_to(top)]
         if outside:
-            raise BadProject(
-                {place_of(text, ("workspace", key), NAME): Sentence("copy_leads_outside", path=outside[0])}
-            )
+            raise BadProject({place_of(text, ("workspace", key), NAME): Sentence("leads_outside", path=outside[0])})
 
 
 def parse(text: str) -> Project:

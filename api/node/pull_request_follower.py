@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -25,8 +25,9 @@ class PullRequestFollower:
     """Follows every pull request that is not over, each in a task of its own. A round begins when its time has come,
     when a hook wakes it, and when its session has new events."""
 
-    def __init__(self, around: Around, open_sessions: OpenSessions) -> None:
-        self._around, self._open = around, open_sessions
+    def __init__(self, around: Around, open_sessions: OpenSessions, has_begun: Callable[[], Awaitable[None]]) -> None:
+        """`has_begun` waits until the views have everything from before this process."""
+        self._around, self._open, self._has_begun = around, open_sessions, has_begun
         self._loop = asyncio.get_running_loop()
         self._woken: dict[str, asyncio.Event] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -63,6 +64,7 @@ class PullRequestFollower:
     async def _run(self) -> None:
         while True:
             self._new.clear()
+            await self._has_begun()
             try:
                 for name in await asyncio.to_thread(self._open):
                     self._begin(name)
