@@ -87,9 +87,16 @@ def outcome(view: Mapping[str, Any], language: Language) -> str:
         bare = summary if "\n" in summary else summary.rstrip(".")
         summary = _on_validation(view, bare, words(language, ROOM))
         return summary if summary != bare else _summary(view, language)
-    if view.get("reason") != "no_change" or not summary or summary.startswith(_UNCHANGED):
+    unchanged = view.get("reason") == "no_change" or _failed_without_changes(view)
+    if not unchanged or not summary or summary.startswith(_UNCHANGED):
         return summary
     return words(language, ROOM).fill("outcome.unchanged", {"summary": summary})
+
+
+def _failed_without_changes(view: Mapping[str, Any]) -> bool:
+    """True if it is a delivery that has failed after its work had begun, with no changed file."""
+    failed = view.get("kind") == "delivery" and view.get("status") == "failed" and bool(view.get("iteration"))
+    return failed and not (view.get("result") or {}).get("files")
 
 
 def _is_stopped_run(view: Mapping[str, Any]) -> bool:

@@ -45,7 +45,30 @@ def test_what_was_left_out_is_among_what_was_not_checked(hansard: Hansard, here:
 
 def test_where_nothing_was_changed_nothing_was_checked(hansard: Hansard, here: Path, tmp_path: Path) -> None:
     end = ends_with(run(hansard, tmp_path, "--test", "grep -q one a.txt", files={}))
-    assert (end["changed"], end["checked"], end["not checked"]) == ("nothing", "nothing", "nothing")
+    said = ("nothing", "nothing, as no file was changed", "there is nothing to check")
+    assert (end["changed"], end["checked"], end["not checked"]) == said
+
+
+def test_a_failure_without_changes_says_that_first(hansard: Hansard, here: Path, tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.json"
+    scenario.write_text(json.dumps({"replies": {"dev": [{"error": "crash"}] * 9}}), "utf-8")
+    result = hansard("run", "-t", "x", "--test", "true", "--scenario", str(scenario))
+    assert result.code == 1, result.err
+    [summary] = [line for line in result.out.splitlines() if line.startswith("summary")]
+    assert summary.split(maxsplit=1)[1].startswith("Nothing was changed. "), summary
+    assert ends_with(result.out)["not checked"] == "there is nothing to check"
+
+
+def test_what_a_killed_merge_left_is_named_by_doctor_and_removed_by_the_next_run(
+    hansard: Hansard, here: Path, tmp_path: Path
+) -> None:
+    (place := here / ".git" / "hansard-undo-x").mkdir()
+    assert f"a killed command has left {here} half changed" in hansard("doctor").out
+    scenario = tmp_path / "scenario.json"
+    scenario.write_text("{}", encoding="utf-8")
+    result = hansard("run", "-t", "x", "--test", "true", "--quick", "--scenario", str(scenario))
+    assert f"A killed command had left {here} half changed. That was undone, or finished." in result.err
+    assert not place.exists() and "half changed" not in hansard("doctor").out
 
 
 def test_a_quiet_run_shows_its_phases_only(hansard: Hansard, here: Path, tmp_path: Path) -> None:
