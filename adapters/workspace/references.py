@@ -37,14 +37,17 @@ def branch_of(folder: Path, *, seconds: float = SECONDS) -> str | None:
     return name.removeprefix(_HEADS) if name.startswith(_HEADS) else None
 
 
-def branch_in_use(folder: Path, branch: str, code: str = "branch_checked_out") -> Sentence | None:
+IN_USE: Final = ("branch_checked_out", "branch_of_deleted_worktree")
+
+
+def branch_in_use(folder: Path, branch: str, code: str = IN_USE[0]) -> Sentence | None:
     """Says that this branch is checked out, in the repository's own folder or in another worktree of it, with the
     sentence of this `code`; None if it is not. A worktree that was deleted without git counts, for git, too."""
     for entry in in_theirs(["worktree", "list", "--porcelain", "-z"], folder).split(b"\0\0"):
         words, *facts = entry.split(b"\0")
         if f"branch {_HEADS}{branch}".encode() in facts:
             place = Path(os.fsdecode(words.removeprefix(b"worktree ")))
-            return Sentence(code if place.exists() else "branch_of_deleted_worktree", branch=branch, path=place)
+            return Sentence(code if place.exists() else IN_USE[1], branch=branch, path=place)
     return None
 
 

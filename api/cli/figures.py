@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 _STANDS_STILL: Final = frozenset({"permission", "imported"})
-_PROVIDER: Final = frozenset({"rate_limit", "overloaded", "setup"})
+_PROVIDER: Final = frozenset({"rate_limit", "overloaded", "setup", "branch"})
 
 
 def stands_still(session: "Session") -> bool:

@@ -18,8 +18,9 @@ Work = Literal["ask", "prepare", "validate", "package", "land", "wait"]
 Retryable = Literal[
     "rate_limit", "overloaded", "network", "crash", "timeout", "idle", "unreadable", "lost_conversation", "workspace"
 ]
-Waiting = Literal["setup"]
-"""The set-up fails without the changes, too: it is tried again later, like a provider that is overloaded."""
+Waiting = Literal["setup", "branch"]
+"""The set-up fails without the changes, too; or a person has the session's branch checked out, so that no result can
+be put on it. It is tried again later, like a provider that is overloaded."""
 Final = Literal["auth", "refused", "limit", "deadline"]
 Unready = Literal["validation_not_startable", "validation_escapes_workspace", "setup_failed"]
 """Why a delivery's validation would prove nothing: no agent is asked."""

@@ -218,6 +218,25 @@ def test_a_branch_that_is_checked_out_meanwhile_rests_for_a_person(client: TestC
     assert git(folder, "show", f"{branch}:b.txt") == "two"
 
 
+def test_a_branch_that_is_checked_out_meanwhile_is_waited_for(tmp_path: Path, folder: Path) -> None:
+    """Visibly, and not on the budget's time; the result is put on it once the person has checked out another one."""
+    with inside(tmp_path / "slow", trust="all", sandbox="off", retry_seconds=0.1) as client:
+        it = made(client, folder, SECOND | ASKS)
+        branch = it["result"]["branch"]
+        revise(client, it, {"text": "Go on."})
+        asked(client, it)
+        git(folder, "checkout", "-q", branch)
+        allow(client, it)
+        reached(client, it["id"], "turn.attempt_failed")
+        [turn] = session(client, it["id"])["outstandingTurns"]
+        assert turn["waitingFor"] == "branch"
+        [failed] = only(events(client, it["id"]), "turn.attempt_failed")
+        assert f"The branch {branch} is checked out in {folder};" in failed["failure"]["detail"]
+        git(folder, "checkout", "-q", it["result"]["base"]["branch"])
+        assert ended(client, it["id"])["status"] == "success"
+        assert git(folder, "show", f"{branch}:b.txt") == "two"
+
+
 def test_a_branch_that_was_deleted_is_made_again(client: TestClient, folder: Path) -> None:
     it = made(client, folder)
     branch = it["result"]["branch"]

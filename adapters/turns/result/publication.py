@@ -13,6 +13,7 @@ from adapters.workspace.conversion import converted
 from adapters.workspace.conversion_scratch import Fencing
 from adapters.workspace.git import Lasting
 from adapters.workspace.publication import BranchMoved, hand_over, move_on, state_before
+from adapters.workspace.references import IN_USE
 from domain.delivery.state import Delivery
 from domain.session.attempts import Failure
 from domain.session.turns import RecordPackage
@@ -57,9 +58,11 @@ async def publish(job: Job, workspaces: Workspaces, fencing: Fencing, check: Che
                 if not tries_left:
                     raise
     except HansardError as error:
-        problem = because(Sentence("branch_not_made", branch=_wanted(job)), sentence_of(error))
+        reason = sentence_of(error)
+        problem = because(Sentence("branch_not_made", branch=_wanted(job)), reason)
         if own_branch(session) is not None and isinstance(session, Delivery):
-            return _failed(job, Failure.of("refused", problem))
+            is_in_use = isinstance(reason, Sentence) and reason.code in IN_USE
+            return _failed(job, Failure.of("branch" if is_in_use else "refused", problem))
         people, done = None, await asyncio.to_thread(_unpublished, job, workspaces)
     return await asyncio.to_thread(_command, job, workspaces, done, people, problem)
 

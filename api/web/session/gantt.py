@@ -37,7 +37,7 @@ BY_PEOPLE: Final = frozenset({"exhausted", "checkpoint", "partial", "waiting_for
 """States in which a person is waited for."""
 TALKS: Final = frozenset({"under_review", "debating", "reviewing"})
 """States in which a session waits for a discussion about it, at whose end a person decides."""
-PROVIDERS: Final = frozenset({"rate_limit", "overloaded", "setup"})
+PROVIDERS: Final = frozenset({"rate_limit", "overloaded", "setup", "branch"})
 CHOICES: Final = frozenset(
     {
         "delivery.budget_extended",

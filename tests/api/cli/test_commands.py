@@ -196,7 +196,7 @@ def test_a_delivery_that_runs_out_of_budget_says_so_and_goes_on_when_extended(
     """K-46: the second review approves, but the budget allowed only one."""
     result = delivery("--max-iterations", "1", replies={"reviewer": [BLOCKED, review()]})
     assert result.code == 7
-    assert "summary  Ended: budget exhausted (1 of 1 iterations)" in result.out
+    assert "summary  Nothing was changed. Ended: budget exhausted (1 of 1 iterations)" in result.out
     assert "exhausted by iterations" in result.out
     more = hansard("extend", "latest", "--iterations", "1", "--reason", "- 한 번 더", "--wait")
     assert more.code == 0
