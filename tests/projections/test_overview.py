@@ -94,6 +94,7 @@ def test_a_row_contains_what_a_list_shows(many: SqliteViews) -> None:
         "strategy": None,
         "convergenceScore": None,
         "recommendation": None,
+        "held": False,
         "waiting": None,
         "forkedAt": None,
         "outcome": None,
