@@ -44,7 +44,7 @@ class SharingRules(NamedTuple):
 
 
 class SharedSession:
-    """What a file may show of a session up to a version."""
+    """Reads everything that a file may show of a session up to a version, and makes records of it."""
 
     def __init__(
         self, log: Log, session_id: str, version: int | None, key: Ed25519PrivateKey, rules: SharingRules
@@ -71,7 +71,7 @@ class SharedSession:
 
     @property
     def count(self) -> int:
-        """How many events it has."""
+        """Returns the number of its events."""
         return len(self._rows)
 
     @property

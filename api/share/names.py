@@ -68,9 +68,9 @@ def _with_hosts(text: str, people: set[str], hosts: set[str]) -> None:
 
 def _addresses(text: str) -> Iterator[str]:
     for kind, pattern in ((IPv4Address, _V4), (IPv6Address, _V6)):
-        for found in pattern.findall(text):
+        for address in pattern.findall(text):
             try:
-                yield str(kind(found.removesuffix(":") if found[-2:] != "::" else found))
+                yield str(kind(address.removesuffix(":") if address[-2:] != "::" else address))
             except AddressValueError:
                 continue
 

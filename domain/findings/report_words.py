@@ -141,13 +141,13 @@ def _place(report: FoundReport, text: str) -> tuple[str, int | None]:
     return (match[1].removeprefix("./"), None) if match else ("", None)
 
 
-def with_whole_name(features: Features, report: FoundReport, known: Iterable[str]) -> Features:
-    """The features with the whole name of the file, if it is one of the `known` ones and has blanks, which nothing but
-    its name shows; `known` are those of the work that have some."""
+def with_whole_name(features: Features, report: FoundReport, paths: Iterable[str]) -> Features:
+    """The features with the whole name of the file, if it is one of these `paths` with blanks, which words alone do not
+    show."""
     if report.path or not features.path:
         return features
     text = f"{report.title}\n{report.detail}"[:_LONGEST]
-    names = [name for name in known if name.endswith(features.path) and name != features.path and name in text]
+    names = [name for name in paths if name.endswith(features.path) and name != features.path and name in text]
     if not names:
         return features
     path = max(names, key=len)

@@ -15,7 +15,7 @@ from adapters.workspace.git import Lasting
 from adapters.workspace.publication import BranchMoved, hand_over, move_on, state_before
 from adapters.workspace.references import IN_USE
 from domain.delivery.state import Delivery
-from domain.session.attempts import Failure
+from domain.session.attempts import Failure, FailureCode
 from domain.session.turns import RecordPackage
 from domain.session.workspace import BranchWas, PeopleCommits
 from domain.values.base import Blob, HansardError
@@ -61,8 +61,8 @@ async def publish(job: Job, workspaces: Workspaces, fencing: Fencing, check: Che
         reason = sentence_of(error)
         problem = because(Sentence("branch_not_made", branch=_wanted(job)), reason)
         if own_branch(session) is not None and isinstance(session, Delivery):
-            is_in_use = isinstance(reason, Sentence) and reason.code in IN_USE
-            return _failed(job, Failure.of("branch" if is_in_use else "refused", problem))
+            code: FailureCode = "branch" if isinstance(reason, Sentence) and reason.code in IN_USE else "refused"
+            return _failed(job, Failure.of(code, problem))
         people, done = None, await asyncio.to_thread(_unpublished, job, workspaces)
     return await asyncio.to_thread(_command, job, workspaces, done, people, problem)
 

@@ -220,8 +220,8 @@ def _whole(context: PanelContext, shown: Sequence[tuple[TurnCard, Sequence[FileP
     files, result = _with_people(context, _net(shown)), context.result
     if result is None:
         return files
-    rows, known = _joined(files, result), {file.path for file in files}
-    rows += [Changed(file.path, (), change=change_of(file)) for file in result.files if file.path not in known]
+    rows, paths = _joined(files, result), {file.path for file in files}
+    rows += [Changed(file.path, (), change=change_of(file)) for file in result.files if file.path not in paths]
     return sorted(rows, key=lambda file: posixpath.split(file.path))
 
 

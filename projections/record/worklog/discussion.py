@@ -234,8 +234,8 @@ def _decided(log: Worklog, recorded: Recorded, event: DiscussionEvent) -> Iterat
             yield "log", "\n".join([head, "", f"- {mark('at')}: {iso(recorded.at)}", *lines])
             yield f"{_VOTE}{event.actor}", "\n".join([event.choice, *_remarks_of(event)])
         case Decided():
-            known = event.actor and event.actor != NAMELESS
-            by = point(mark("by"), event.actor) if known else f"- {mark('by')}: {mark('a_person')}"
+            is_named = event.actor and event.actor != NAMELESS
+            by = point(mark("by"), event.actor) if is_named else f"- {mark('by')}: {mark('a_person')}"
             lines = [_chosen(event.choice), by, f"- {mark('at')}: {iso(recorded.at)}"]
             lines += _reason(mark("rationale"), event.rationale)
             lines += _voted_remarks(log, event.choice) or map(_remark, event.comments)
