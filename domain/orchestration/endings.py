@@ -54,8 +54,12 @@ def complete(now: Run, summary: Text, *, by: str, all_done: bool = False) -> Eve
 
 
 def _no_change(run: Orchestration) -> Literal["no_change"] | None:
-    """The reason of an end where planned work has changed no file."""
-    return "no_change" if run.agents and run.unchanged and run.policy != "orchestration@1" else None
+    """The reason of an end where planned work has changed no file. Scripted agents that change none need no folder, so
+    that a base was perhaps never recorded."""
+    if not run.agents or run.policy == "orchestration@1":
+        return None
+    no_folder = run.scripted and run.workspace is not None and run.base is None
+    return "no_change" if run.unchanged or no_folder else None
 
 
 def finish_answer(now: Run, answer: Text) -> Events:

@@ -66,8 +66,10 @@ def test_a_delivery_without_a_known_base_claims_nothing() -> None:
     assert finish(story).code is None
 
 
-def orchestrated(change: WorkspaceChanges | None, *, prepared: bool = True, **fields: object) -> OrchestrationStory:
-    story = OrchestrationStory(repository=True, workspace="/repository")
+def orchestrated(
+    change: WorkspaceChanges | None, *, prepared: bool = True, scenario: Text | None = None, **fields: object
+) -> OrchestrationStory:
+    story = OrchestrationStory(repository=True, workspace="/repository", scenario=scenario)
     story.answer(plan(subtask("Backend", start_phase=3, end_phase=3, **fields)), prepared=BASE if prepared else None)
     head = change.head if change else None
     story.works("Backend", tree=head, changes=change)
@@ -86,6 +88,11 @@ def test_a_run_says_so_at_a_checkpoint_and_no_longer_when_it_goes_on() -> None:
     story = orchestrated(None, checkpoint=True)
     [reached] = [event for event in story.events if isinstance(event, CheckpointReached)]
     assert (reached.reason, story.run.reason) == ("no_change", "no_change")
+
+
+def test_scripted_agents_that_need_no_folder_have_changed_nothing() -> None:
+    story = orchestrated(None, prepared=False, scenario=Text.of("{}")[0])
+    assert (story.run.status, story.run.reason) == ("done", "no_change")
 
 
 @pytest.mark.parametrize(
