@@ -4,26 +4,23 @@ machine."""
 import ipaddress
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, field_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from adapters.store.postgres.address import address_of, is_shared
 from api.node.local_files import default_log, node_folder, views_of
 from domain.delivery.validation import prefixes
 from domain.values.sentences import Sentence
 
-if TYPE_CHECKING:
-    pass
-
 MOST_ROUNDS = 1_000
 """No setting allows more rounds than this."""
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Limit = Annotated[int, Field(ge=0, le=2**62)]
 """0: none."""
+_PREFIX: Final = "HANSARD_"
 _LEAST_MEMORY = 67_108_864
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
@@ -61,13 +58,19 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-class Settings(BaseSettings):
+def _variables(fields: Collection[str]) -> dict[str, str]:
+    """The settings in the environment, in small or capital letters, by their fields."""
+    upper = {f"{_PREFIX}{name}".upper(): name for name in fields}
+    return {upper[key.upper()]: value for key, value in os.environ.items() if value and key.upper() in upper}
+
+
+class Settings(BaseModel):
     """Every limit, time-out and lease is one, so that a test takes seconds. Unknown `HANSARD_` names are not ours.
 
     A variable without a value is one that is not set: compose files have no other way of leaving one out.
     """
 
-    model_config = SettingsConfigDict(env_prefix="HANSARD_", env_ignore_empty=True, frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
     database: str = Field(default_factory=lambda: f"sqlite:///{default_log()}")
     database_trusted: bool = Field(
@@ -156,17 +159,9 @@ class Settings(BaseSettings):
             raise ValueError(Sentence("not_a_log_address"))
         return url
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments and variables alone: to look for every setting in two more places takes as long as these two."""
-        return init_settings, env_settings
+    def __init__(self, **given: Any) -> None:  # as pydantic's own
+        """What is not given is taken from the environment."""
+        super().__init__(**(_variables(type(self).model_fields) | given))
 
     @field_validator("command_memory_bytes")
     @classmethod
