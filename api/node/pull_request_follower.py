@@ -8,7 +8,6 @@ from typing import Final
 
 from adapters.pull_requests.claims import PullRequestClaim
 from adapters.pull_requests.record import Around
-from api.node.pull_requests import PullRequestRounds
 from domain.session.record import Recorded
 from domain.values.base import HansardError
 
@@ -86,6 +85,8 @@ class PullRequestFollower:
                 await self._rounds(name, claim)
 
     async def _rounds(self, name: str, claim: PullRequestClaim) -> None:
+        from api.node.pull_requests import PullRequestRounds  # most servers follow none
+
         rounds = PullRequestRounds(self._around, name)
         try:
             while True:

@@ -22,6 +22,7 @@ PAGE = ("jinja2", "markdown_it", "nh3", "api.web", "api.openapi.reference")
 RULES = ("api.routes.policies.endpoints", "api.openapi.description", "api.routes.reports")
 CLIENT = ("httpx2", "cyclopts", "rich")
 TOOLS = ("cryptography", "hypothesis", "prometheus_client", "adapters.proof")
+FORGE = ("adapters.forge.github", "adapters.forge.gitlab", "adapters.forge.http", "api.node.pull_requests")
 SERVER = ("uvicorn", "adapters.turns.lease.worker", "projections.record.mirror")
 
 
@@ -46,7 +47,8 @@ def command(*words: str) -> str:
 @pytest.mark.parametrize(
     ("statement", "spared"),
     [
-        ("import api.app", CLIENT + TOOLS + SERVER),
+        ("import api.app", CLIENT + TOOLS + SERVER + FORGE),
+        ("import api.cli.server, api.node.pull_request_follower", FORGE),
         ("import api.reader", PAGE + RULES + CLIENT + TOOLS + SERVER + ("api.actions.catalogue", "api.actions.bodies")),
         ("import api.cli.serve", ("httpx2", "starlette", "api.system")),
         ("import api.cli.verbs.serve", ("uvicorn", "pydantic", "adapters", "domain", "projections")),
@@ -54,7 +56,16 @@ def command(*words: str) -> str:
         (command("list", "--help"), ("starlette", "httpx2", "adapters", "projections", "domain.kinds")),
         (command("list", "--json"), PAGE + RULES + TOOLS + SERVER + ("api.actions.catalogue",)),
     ],
-    ids=["the application", "the reader", "serve", "serve --help", "--help", "list --help", "list --json"],
+    ids=[
+        "the application",
+        "the server",
+        "the reader",
+        "serve",
+        "serve --help",
+        "--help",
+        "list --help",
+        "list --json",
+    ],
 )
 def test_unneeded_modules_are_not_imported(statement: str, spared: tuple[str, ...], tmp_path: Path) -> None:
     result = imported(statement, tmp_path)
