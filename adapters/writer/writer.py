@@ -7,7 +7,6 @@ sessions, stores the batch in one transaction and then answers each. A refused o
 import asyncio
 import logging
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from queue import SimpleQueue
@@ -26,6 +25,7 @@ from adapters.writer.answers import (
     fingerprint,
     refusal_of,
 )
+from adapters.writer.kept_sessions import KeptSessions
 from adapters.writer.newest import NewestEvents
 from adapters.writer.unit_of_work import CommandEnvelope, UnitOfWork
 from domain.kinds import fold
@@ -37,7 +37,6 @@ from domain.values.sentences import Sentence
 
 log = logging.getLogger(__name__)
 BATCH = 256
-CACHED = 5_000
 LONG = 256
 """Events from which on a session is not folded from the first, where something further along is kept."""
 TRIES = 3
@@ -84,7 +83,7 @@ class Writer:
         self._so_far, self._nearest = so_far, nearest
         self.newest = NewestEvents(store)
         self._queue: SimpleQueue[Pending | object] = SimpleQueue()
-        self._cache: OrderedDict[str, Session] = OrderedDict()
+        self._cache = KeptSessions()
         self._thread: threading.Thread | None = None
         self._intake = threading.Lock()
         self._deciding = threading.RLock()
@@ -343,11 +342,7 @@ class Writer:
     def _accept(self, pending: Pending, recorded: Sequence[Recorded]) -> None:
         if not pending.sessions:
             return
-        for session_id, session in pending.sessions.items():
-            self._cache[session_id] = session
-            self._cache.move_to_end(session_id)
-        while len(self._cache) > CACHED:
-            self._cache.popitem(last=False)
+        self._cache.keep(pending.sessions)
         pending.answer = pending.prepared or answer_to(pending.envelope, pending.sessions, recorded[-1].position)
         pending.write = None  # its receipt refers to `pending`: freed at once, not by the garbage collector
 
