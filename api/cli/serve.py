@@ -5,6 +5,7 @@ from pathlib import Path
 
 from uvicorn.loops.auto import auto_loop_factory
 
+from adapters.processes.heap import share_one_heap
 from api.cli.listener import listener_of
 from api.cli.open_doors import refuse_a_malformed_log, refuse_an_open_database, refuse_an_open_server
 from api.cli.options import Where
@@ -21,6 +22,7 @@ def serve(
     refuse_an_open_server(settings)
     refuse_an_open_database(settings)
     log_to_stderr(Full())
+    share_one_heap()
     with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
         return runner.run(_served(settings, example=example, no_work=no_work))
 
