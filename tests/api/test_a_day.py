@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 import pytest
 
 from tests.api.server import Json, Server, delivery, serving, start, until
+from tests.kit.programs import fresh
 
 HOUR: Final = 40
 """Sessions of an hour of a busy day: three of four are reviews, the others deliveries."""
@@ -27,7 +28,8 @@ class Held(NamedTuple):
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    with serving(tmp_path) as result:
+    """A process of its own: one that was forked seems to grow as it parts from its parent."""
+    with fresh(), serving(tmp_path) as result:
         yield result
 
 
@@ -62,11 +64,12 @@ def at_work(server: Server) -> bool:
 
 @pytest.mark.nightly
 def test_what_a_server_holds_does_not_grow_with_a_days_work(server: Server) -> None:
-    """Promise P29 for a day of 24 hours: less than 1 MB an hour once it is warm; nothing else grows at all."""
+    """Promise P29 for a day of 24 hours: half of the 1 MB an hour that it allows, once every cache is full; nothing
+    else grows at all."""
     held = [hour(server) for _ in range(24)]
-    warm, late = held[8:12], held[20:]
+    warm, late = held[12:16], held[20:]
     said = "\n".join(map(str, held))
-    assert median(each.memory for each in late) - median(each.memory for each in warm) < 12, said
+    assert median(each.memory for each in late) - median(each.memory for each in warm) < 4, said
     assert max(each.descriptors for each in late) <= max(each.descriptors for each in warm) + 4, said
     assert max(each.threads for each in late) <= max(each.threads for each in warm) + 2, said
     assert max(each.wal for each in held) < MOST_WAL, said
