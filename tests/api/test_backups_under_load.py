@@ -51,7 +51,8 @@ def check(copy: Copy, answered: list[Answered], rows: list[tuple[int, bytes]]) -
         assert [(row.position, row.hash) for row in store.rows.events()] == rows[: store.head()]
         for command in answered[: copy.known]:
             if command.status != 409:
-                [event] = store.history(command.session_id, after=command.body["version"] - 1, limit=1)
+                version = command.body["version"]
+                [event] = store.history(command.session_id, after=version - 1, upto=version)
                 assert (event.position, event.causation.command_id) == (command.body["position"], command.key)
 
 

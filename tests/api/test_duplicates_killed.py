@@ -97,5 +97,5 @@ def test_duplicates_have_one_effect_and_one_answer_over_kills(tmp_path: Path, ke
         server.leave()
     with reading(f"sqlite:///{server.database}") as store:
         sessions = store.rows.streams()
-        begun = Counter(store.history(name, limit=1)[0].causation.command_id for name in sessions)
+        begun = Counter(store.history(name, upto=1)[0].causation.command_id for name in sessions)
     assert begun == dict.fromkeys(first, 1)
