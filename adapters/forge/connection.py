@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 
+from adapters.forge.github import GithubForge
+from adapters.forge.gitlab import GitlabForge
+from adapters.forge.http import ForgeHttp
 from adapters.forge.port import Forge, ForgeRepository
 from adapters.forge.remotes import GITHUB
 from adapters.forge.settings import ForgeSettings
@@ -27,9 +30,5 @@ async def connect(
     token = await token_for(repository, settings, at_terminal=at_terminal, environment=environment)
     if token is None:
         return None
-    from adapters.forge.github import GithubForge  # most servers have no forge
-    from adapters.forge.gitlab import GitlabForge
-    from adapters.forge.http import ForgeHttp
-
     http = ForgeHttp(repository.kind, api_of(repository, settings), token)
     return GithubForge(repository, http) if repository.kind == "github" else GitlabForge(repository, http)

@@ -5,7 +5,6 @@ import logging
 from pathlib import Path
 from typing import NamedTuple
 
-from adapters.forge.connection import connect
 from adapters.forge.port import Forge, ForgeRepository
 from adapters.forge.remotes import remote_repository
 from adapters.forge.settings import BadForge, ForgeSettings, read_settings
@@ -85,6 +84,8 @@ def _address(repository: Path | None) -> str | None:
 
 async def connected(place: ForgePlace, *, at_terminal: bool) -> Forge | None:
     """A connection; None without a token. At a person's terminal, their own login counts."""
+    from adapters.forge.connection import connect  # with two dialects, and most servers have no forge
+
     return await connect(place.repository, place.settings, at_terminal=at_terminal, environment=here())
 
 

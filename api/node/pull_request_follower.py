@@ -8,6 +8,7 @@ from typing import Final
 
 from adapters.pull_requests.claims import PullRequestClaim
 from adapters.pull_requests.record import Around
+from api.node.pull_requests import PullRequestRounds
 from domain.session.record import Recorded
 from domain.values.base import HansardError
 
@@ -85,8 +86,6 @@ class PullRequestFollower:
                 await self._rounds(name, claim)
 
     async def _rounds(self, name: str, claim: PullRequestClaim) -> None:
-        from api.node.pull_requests import PullRequestRounds  # most servers follow none
-
         rounds = PullRequestRounds(self._around, name)
         try:
             while True:

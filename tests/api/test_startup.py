@@ -22,7 +22,7 @@ PAGE = ("jinja2", "markdown_it", "nh3", "api.web", "api.openapi.reference")
 RULES = ("api.routes.policies.endpoints", "api.openapi.description", "api.routes.reports")
 CLIENT = ("httpx2", "cyclopts", "rich")
 TOOLS = ("cryptography", "hypothesis", "prometheus_client", "adapters.proof")
-FORGE = ("adapters.forge.github", "adapters.forge.gitlab", "adapters.forge.http", "api.node.pull_requests")
+FORGE = ("adapters.forge.github", "adapters.forge.gitlab", "adapters.forge.http")
 SERVER = ("uvicorn", "adapters.turns.lease.worker", "projections.record.mirror")
 
 
