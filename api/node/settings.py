@@ -159,9 +159,9 @@ class Settings(BaseModel):
             raise ValueError(Sentence("not_a_log_address"))
         return url
 
-    def __init__(self, **given: Any) -> None:  # as pydantic's own
+    def __init__(self, **arguments: Any) -> None:  # as pydantic's own
         """What is not given is taken from the environment."""
-        super().__init__(**(_variables(type(self).model_fields) | given))
+        super().__init__(**(_variables(type(self).model_fields) | arguments))
 
     @field_validator("command_memory_bytes")
     @classmethod
