@@ -83,7 +83,7 @@ def test_two_people_decide_and_the_author_does_not(client: TestClient) -> None:
     ]
     explained = client.get(f"/api/sessions/{name}/explain").json()["text"]
     assert "Votes: skip by bob, skip by eve." in explained
-    assert "person:bob voted skip" in client.get(f"/api/sessions/{name}/worklog").text
+    assert "### bob voted skip" in client.get(f"/api/sessions/{name}/worklog").text
     replayed = client.get(f"/api/sessions/{name}?version={ended['version']}").json()["session"]
     assert replayed["decision"] == ended["decision"]
 
