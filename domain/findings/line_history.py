@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from domain.provenance.distinction import normal
 from domain.provenance.line_places import FileLines, LinePlace, places_of
-from domain.provenance.patches import hunks, names_of
+from domain.provenance.patches import hunks, names_at
 
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _NEW: Final = re.compile(r"@@ -0,0 \+1(?:,(\d+))? @@.*")
@@ -256,7 +256,7 @@ def _sections(patch: str) -> Iterator[_Section]:
     for start, end in zip(starts, [*starts, len(lines)][1:], strict=True):
         part = lines[start:end]
         size = next((at for at, line in enumerate(part) if line.startswith("@@")), len(part))
-        head, names = part[:size], names_of(part[0])
+        head, names = part[:size], names_at(part, 0)
         is_new = any(line.startswith(("new file mode", "--- /dev/null")) for line in head)
         if names and is_new and (whole := _whole(part[size:])):
             yield _Section("", names[1], (whole,))

@@ -1,11 +1,17 @@
 """Reading a unified diff: of two states, or of a merge and all of its parents."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 _HEAD: Final = re.compile(r"(@@+) ((?:-\d+(?:,\d+)? )+)\+(\d+)(?:,(\d+))? @@")
 _NAMES: Final = re.compile(r'diff --git ("a/(?:[^"\\]|\\.)*"|a/.+) ("b/(?:[^"\\]|\\.)*"|b/.+)')
+_NAME: Final = re.compile(r"(--- |\+\+\+ )|(?:rename|copy) (?:from|to) ")
+_OLD: Final = ("--- ", "rename from ", "copy from ")
+_MOST_ABOVE: Final = 8
+"""Lines between the first one of a file's part and its hunks: modes, similarity, both names twice, blobs."""
 _BINARY: Final = ("Binary files ", "GIT binary patch")
 _ESCAPED: Final = re.compile(r'\\([abtnvfr"\\]|[0-7]{3})')
 _ESCAPES: Final = dict(zip('abtnvfr"\\', '\a\b\t\n\v\f\r"\\', strict=True))
@@ -46,24 +52,45 @@ def head_of(line: str) -> re.Match[str] | None:
 
 
 def names_of(line: str) -> tuple[str, str] | None:
-    """The old and the new name in the line with which a file's part of a patch begins; None for any other line."""
+    """The old and the new name in the line with which a file's part of a patch begins; None for any other line. Of a
+    renamed file whose name contains ` b/` they are a guess that `named_by` the lines below corrects."""
     match = _NAMES.fullmatch(line)
     if match is None:
         return None
-    before, after = _path(match[1]), _path(match[2])
     both = line.removeprefix("diff --git ")
     old, new = both[: len(both) // 2], both[len(both) // 2 + 1 :]
     if not old.endswith('"') and old[2:] == new[2:]:  # a name may contain ` b/`
         return old[2:], new[2:]
-    return before, after
+    return _path(match[1]), _path(match[2])
+
+
+def names_at(lines: Sequence[str], at: int) -> tuple[str, str] | None:
+    """The names of the file whose part of a patch begins there; None where none does."""
+    names = names_of(lines[at])
+    if names is None:
+        return None
+    head = takewhile(lambda line: not line.startswith(("@@", "diff --")), lines[at + 1 : at + 1 + _MOST_ABOVE])
+    return reduce(named_by, head, names)
+
+
+def named_by(names: tuple[str, str], line: str) -> tuple[str, str]:
+    """The names of a file with what one more line above its hunks says: unlike the first one, it has one name alone."""
+    match = _NAME.match(line)
+    if match is None:
+        return names
+    words = line[match.end() :]
+    name = _path(words) if match[1] else name_in(words)
+    if not name:
+        return names
+    return (name, names[1]) if match[0] in _OLD else (names[0], name)
 
 
 def line_counts(patch: str) -> dict[str, tuple[int, int] | None]:
     """Lines added and removed, by the new name of each file; None for a binary file."""
     counts: dict[str, tuple[int, int] | None] = {}
     lines, name = patch.split("\n"), ""
-    for line in lines:
-        if names := names_of(line):
+    for at, line in enumerate(lines):
+        if names := names_at(lines, at):
             name = names[1]
             counts[name] = (0, 0)
         elif name and line.startswith(_BINARY):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple, get_args
 
-from domain.provenance.patches import PatchHunk, body_of, head_of, name_in, names_of
+from domain.provenance.patches import PatchHunk, body_of, head_of, name_in, named_by, names_of
 
 PathWord = Literal["renamed", "binary", "empty", "link", "submodule", "mode", "added", "deleted", "modified"]
 PATH_WORDS: Final[tuple[PathWord, ...]] = get_args(PathWord)
@@ -132,6 +132,7 @@ def parts(patch: Iterable[str]) -> Iterator[PatchPart]:
             path = name_in(line[4:]).partition("/")[2]
         elif bare:
             change = change.with_head(line)
+            path = named_by(("", path), line)[1]
     if bare:
         yield whole(path, change)
 

@@ -13,7 +13,7 @@ from domain.findings.ledger import FindingLedger, ledger_of
 from domain.findings.line_history import NamedLines
 from domain.findings.moments import LookTaken, Moment, WorkChange
 from domain.orchestration.events import RoundValidated
-from domain.provenance.patches import PatchHunk, names_of
+from domain.provenance.patches import PatchHunk, names_at
 from domain.provenance.path_changes import PatchPart, PathEffect, renamed_paths
 from domain.provenance.path_changes import whole as whole_path
 from domain.session.comments import CommentMade, CommentPlace, Whereabouts
@@ -121,7 +121,7 @@ def _changes(moments: Iterable[Moment]) -> dict[str, list[int]]:
     changes: dict[str, list[int]] = defaultdict(list)
     for moment in moments:
         lines = moment.patch.split("\n") if isinstance(moment, WorkChange) else ()
-        names = [names_of(line) for line in lines if line.startswith("diff --git ")]
+        names = [names_at(lines, at) for at, line in enumerate(lines) if line.startswith("diff --git ")]
         for path in {path for pair in names for path in pair or ()}:
             changes[path].append(moment.version)
     return changes

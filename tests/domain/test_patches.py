@@ -4,8 +4,11 @@ import time
 
 import pytest
 
+from api.web.session.patches import files_of
+from domain.findings.line_history import LineHistory
 from domain.provenance.distinction import CLEAR, FAINT, normal, weight
-from domain.provenance.patches import HunkLine, PatchHunk, hunks, line_counts, names_of
+from domain.provenance.patches import HunkLine, PatchHunk, hunks, line_counts, names_at, names_of
+from domain.provenance.path_changes import parts
 from domain.provenance.work import TurnWork
 
 PATCH = """diff --git a/a.txt b/a.txt
@@ -141,3 +144,59 @@ new mode 100755
 )
 def test_names_of_a_file_are_read_from_the_first_line_of_its_part(line: str, names: tuple[str, str] | None) -> None:
     assert names_of(line) == names
+
+
+OLD_NAMES = ("a b/c d.txt", "p", "plain.py", "sp\u00e4t b/x.txt", "a/b b/a/b")
+NEW_NAMES = ("a b/e f.txt", "p b/p b/p", "plain b/plain.py", 'q "b/.txt', "b/ b/")
+
+
+def _quoted(name: str) -> str:
+    """As git writes a name."""
+    if name.isascii() and '"' not in name:
+        return name
+    raw = name.replace('"', '\\"').encode()
+    return '"' + "".join(chr(byte) if byte < 128 else f"\\{byte:o}" for byte in raw) + '"'
+
+
+def _ended(name: str) -> str:
+    return f"{_quoted(name)}\t" if " " in name else _quoted(name)
+
+
+def _of_two(old: str, new: str, head: str) -> list[str]:
+    return [f"diff --git {_quoted('a/' + old)} {_quoted('b/' + new)}", *head.split("\n")[:-1]]
+
+
+@pytest.mark.parametrize("old", OLD_NAMES)
+@pytest.mark.parametrize("new", NEW_NAMES)
+def test_the_lines_above_the_hunks_say_the_names_of_a_file_better_than_the_first_one(old: str, new: str) -> None:
+    modes = "old mode 100644\nnew mode 100755\nsimilarity index 90%\n"
+    renamed = f"{modes}rename from {_quoted(old)}\nrename to {_quoted(new)}\n"
+    copied = f"similarity index 90%\ncopy from {_quoted(old)}\ncopy to {_quoted(new)}\n"
+    named = f"--- {_ended('a/' + old)}\n+++ {_ended('b/' + new)}\n"
+    hunk = ["@@ -1 +1 @@", "--- a/evil.py", "+++ b/evil.py"]
+    for head in (renamed, copied, named, f"{renamed}index 1..2 100755\n{named}"):
+        lines = [*_of_two(old, new, head), *(hunk if named in head else [])]
+        patch = "\n".join([*lines, "diff --git a/z b/z", "old mode 100644", "new mode 100755"])
+        assert names_at(lines, 0) == (old, new)
+        assert [(file.before, file.path) for file in files_of(patch)] == [(old, new), ("z", "z")]
+        assert {part.hunk.path for part in parts(patch.split("\n"))} == {new, "z"}
+        assert set(line_counts(patch)) == {new, "z"}
+        assert LineHistory().apply(patch, 1).renamed == {old: new}
+
+
+@pytest.mark.parametrize("name", [*OLD_NAMES, *NEW_NAMES])
+@pytest.mark.parametrize(
+    "head",
+    [
+        "old mode 100644\nnew mode 100755\n",
+        "new file mode 100644\nindex 0..1\n",
+        "index 1..2 100644\nBinary files differ\n",
+        "new file mode 100644\n--- /dev/null\n+++ {new}\n@@ -0,0 +1 @@\n+a\n",
+        "deleted file mode 100644\n--- {old}\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n",
+    ],
+)
+def test_a_file_that_is_not_renamed_has_its_one_name_whatever_is_said_of_it(name: str, head: str) -> None:
+    lines = _of_two(name, name, head.format(old=_ended("a/" + name), new=_ended("b/" + name)))
+    assert names_at(lines, 0) == (name, name)
+    assert set(line_counts("\n".join(lines))) == {name}
+    assert {part.hunk.path for part in parts(lines)} == {name}

@@ -11,7 +11,7 @@ from difflib import SequenceMatcher
 from functools import reduce
 from typing import Final, Literal
 
-from domain.provenance.patches import names_of
+from domain.provenance.patches import named_by, names_of
 from domain.provenance.path_changes import UNKNOWN_EFFECT, PathEffect
 
 _PLACE: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
@@ -73,7 +73,9 @@ def files_of(patch: str) -> list[FilePatch]:
             old, new = int(place[1]), int(place[3])
             files[-1].hunks.append(ShownHunk(new - 1 if place[4] != "0" else new, place[5]))
         elif not files[-1].hunks:
-            files[-1].change = files[-1].change.with_head(words)
+            file = files[-1]
+            file.change = file.change.with_head(words)
+            file.before, file.path = named_by((file.before, file.path), words)
         elif words[:1] in "+- ":
             kind: Kind = "added" if words[:1] == "+" else "removed" if words[:1] == "-" else "same"
             there, here = kind != "added", kind != "removed"
