@@ -136,6 +136,8 @@ def check_shared(path: Path, key: str | None) -> int:
     say(sentence(whole, key=check.record.public_key, **values))
     if cut:
         say(sentence("{cut} of them lack a text that was left out; their places are proved, not their words.", cut=cut))
+    if texts := len({each.digest for each in check.record.left_out}):
+        say(sentence("Texts of which only the digest is in it: {texts}.", texts=texts))
     if key is None:
         say(sentence("Compare the key with what its owner publishes: hansard checkpoint --public-key."))
     return exits.OK

@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 from adapters.proof.checkpoints import public_text
 from adapters.references import NO_SECRETS, Secrets
 from adapters.store.location import reading
+from api.cli.share import check_shared
 from api.share import page
 from api.share.check import checked
 from api.share.collection import SharedSession, SharingRules
@@ -184,7 +185,9 @@ KOREAN = "가나다라마바사아자차카타파하 \n"
 @pytest.mark.parametrize(
     ("size", "letters"), [(0, LETTERS), (400, KOREAN), (3_900, LETTERS), (8_000, LETTERS), (8_000, KOREAN)]
 )
-def test_a_thousand_events_fit_however_long_their_texts_are(tmp_path: Path, size: int, letters: str) -> None:
+def test_a_thousand_events_fit_however_long_their_texts_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], size: int, letters: str
+) -> None:
     chance = random.Random(size)  # noqa: S311 - no secret
     long_session(tmp_path, 1_000, lambda: "".join(chance.choices(letters, k=size)) or "more")
     with reading(str(next(tmp_path.rglob("*.db")))) as log:
@@ -197,6 +200,10 @@ def test_a_thousand_events_fit_however_long_their_texts_are(tmp_path: Path, size
     assert not long or len(html.encode()) > MOST_BYTES * 0.9, "no more than needed is left out"
     assert all(each.digest in html for each in long)
     assert html.count("<tr data-version=") == 1_000
+    (tmp_path / "shown.html").write_text(html)
+    assert check_shared(tmp_path / "shown.html", None) == 0
+    said = f"Texts of which only the digest is in it: {len({each.digest for each in record.left_out})}."
+    assert (said in capsys.readouterr().err) == bool(record.left_out)
 
 
 def test_a_version_that_is_not_there(client: TestClient) -> None:
