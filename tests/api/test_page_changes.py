@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from api.web.session.diffing import changed_words, code
-from api.web.session.patches import PatchLine, files_of, net
+from api.web.session.patches import FilePatch, PatchLine, as_one, files_of, net
 from tests.api.scenes import two_iterations
 from tests.api.seen import review
 from tests.api.server import Server, delivery, ended, serving, start
@@ -86,6 +86,63 @@ def test_a_line_belongs_to_the_turn_that_wrote_it_last() -> None:
     same = {(line.old, line.new) for line in lines if line.kind == "same"}
     assert {(2, 2), (4, 5), (19, 20), (21, 22), (29, 30), (31, 31)} <= same
     assert [line.kind for line in lines].count("place") == 3
+
+
+def _turn(*files: tuple[str, str | None, str | None]) -> list[FilePatch]:
+    """What a turn recorded: of each path, the text before and after."""
+    patches = []
+    for path, old, new in sorted(files):
+        text = re.sub(r"(?m)^(--- a|\+\+\+ b)/f.py$", rf"\1/{path}", _patch(old, new))
+        patches += files_of(re.sub(r"^diff --git .*", f"diff --git a/{path} b/{path}", text))
+    return patches
+
+
+CODE = "".join(f"def step_{number}():\n    return {number}\n\n" for number in range(1, 41))
+EDITED = CODE.replace("return 4\n", "return four\n").replace("return 14\n", "return fourteen\n")
+
+
+@pytest.mark.parametrize("names", [("old.py", "new dir/new.py", "lib/final name.py"), ("a.py", "b.py", "a b/c.py")])
+def test_lines_keep_their_turn_where_their_file_is_renamed_again(names: tuple[str, str, str]) -> None:
+    first, second, third = names
+    final = "import a\nimport b\nimport c\n" + EDITED.replace("return 20\n", "return twenty\n")
+    final = final.replace("def step_30():\n    return 30\n\n", "")
+    renamed = _turn((first, CODE, None), (second, None, EDITED))
+    longer = EDITED.replace("return 25\n", "return 5 * 5\n")
+    edited = _turn((second, EDITED, longer))
+    again = _turn((second, longer, None), (third, None, final.replace("return 25\n", "return 5 * 5\n")))
+    made = {file.path: file for file in net([(2, renamed), (3, edited), (6, again)])}
+    assert made.keys() == {first, third}
+    lines = as_text(as_one(made[first].lines, made[third].lines))
+    turns = {(text.split(" ", 1)[1].rpartition(" (")[0].strip(), text[0]): text[-2] for text in lines}
+    del turns["", "-"]  # which of the blank lines around a block went nobody can say
+    assert turns == {
+        ("import a", "+"): "6",
+        ("import b", "+"): "6",
+        ("import c", "+"): "6",
+        ("return 4", "-"): "2",
+        ("return four", "+"): "2",
+        ("return 14", "-"): "2",
+        ("return fourteen", "+"): "2",
+        ("return 25", "-"): "3",
+        ("return 5 * 5", "+"): "3",
+        ("return 20", "-"): "6",
+        ("return twenty", "+"): "6",
+        ("def step_30():", "-"): "6",
+        ("return 30", "-"): "6",
+    }
+
+
+def test_a_new_file_that_is_unlike_the_one_that_went_belongs_to_its_turn() -> None:
+    other = "".join(f"value_{number} = {number}\n" for number in range(60)) + "def step_1():\n    return 1\n"
+    turns = [(1, _turn(("a.py", None, CODE))), (2, _turn(("a.py", CODE, None), ("b.py", None, other)))]
+    [file] = net(turns)
+    assert {line.by for line in file.lines if line.kind == "added"} == {2}
+
+
+def test_a_file_that_was_made_and_renamed_belongs_to_the_turn_that_made_it() -> None:
+    turns = [(1, _turn(("a.py", None, CODE))), (2, _turn(("a.py", CODE, None), ("b.py", None, EDITED)))]
+    [file] = net(turns)
+    assert {line.words.strip() for line in file.lines if line.by == 2} == {"return four", "return fourteen"}
 
 
 def test_reverted_changes_are_not_shown() -> None:

@@ -5,12 +5,14 @@ A patch shows only a part of a file: what no patch has shown is a run of unknown
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import reduce
 from typing import Final, Literal
 
+from domain.provenance.line_places import FileLines, beside, places_of
 from domain.provenance.patches import named_by, names_of
 from domain.provenance.path_changes import UNKNOWN_EFFECT, PathEffect
 
@@ -22,7 +24,7 @@ Kind = Literal["place", "same", "added", "removed"]
 @dataclass(slots=True)
 class PatchLine:
     """A line of a file, or with the kind `place` the heading of what follows. `by` is the number of the turn that
-    wrote or removed it, 0 where nobody asks."""
+    wrote or removed it, 0 where nobody asks; `was` the line of the base that it was before its file was renamed."""
 
     kind: Kind
     old: int | None
@@ -30,6 +32,7 @@ class PatchLine:
     words: str
     by: int = 0
     heading: str = ""
+    was: "PatchLine | None" = None
 
 
 @dataclass(slots=True)
@@ -154,14 +157,65 @@ def net(turns: Iterable[tuple[int, Sequence[FilePatch]]]) -> list[NetFile]:
     """`turns` by their numbers, in the order in which their patches apply; files by their newest names."""
     files: dict[str, _File] = {}
     for number, patches in turns:
+        lost: dict[str, list[PatchLine]] = {}
+        made_now: list[_File] = []
         for patch in patches:
             file = files.pop(patch.before, None) or files.pop(patch.path, None)
             file = file or _File([] if patch.change.created else [UnseenLines(1, _ENDLESS)])
             files[patch.path] = file
             file.parts.append((number, patch))
-            _apply(file, patch, number)
+            gone = _apply(file, patch, number)
+            if patch.change.deleted:
+                lost[patch.path] = gone
+                continue
+            if patch.change.created:
+                made_now.append(file)
+            for line in gone:
+                if line.was is not None:
+                    line.was.by = number
+        for before, after in _renamed(lost, made_now if lost else ()):
+            _follow(before, after, number)
     made = (_made(path, file) for path, file in files.items())
     return [file for file in made if file.lines or not file.change.changes_nothing]
+
+
+def _renamed(
+    lost: Mapping[str, list[PatchLine]], made: Iterable[_File]
+) -> Iterator[tuple[list[PatchLine], list[PatchLine]]]:
+    """The lines of each file that a turn removed, and of the one that it added where most of them say the same: turns
+    record a renamed file as two."""
+    sole: dict[str, str] = {}
+    for path, lines in lost.items():
+        for words in {line.words for line in lines}:
+            sole[words] = "" if words in sole else path
+    left = dict(lost)
+    for file in made:
+        after = [line for line in file.sheet if isinstance(line, PatchLine) and line.kind == "added"]
+        votes = Counter(sole[line.words] for line in after if sole.get(line.words))
+        path = max(votes, key=votes.__getitem__, default="")
+        before = left.get(path, [])
+        if not (file.fits and before) or len(before) + len(after) > MOST_MATCHED:
+            continue
+        same = Counter(line.words for line in before) & Counter(line.words for line in after)
+        if 2 * same.total() > max(len(before), len(after)):
+            del left[path]
+            yield before, after
+
+
+def _follow(before: Sequence[PatchLine], after: Sequence[PatchLine], number: int) -> None:
+    """Gives the lines that a renamed file kept to the turns that wrote them, and the others to this one."""
+    file = FileLines("", [line.words for line in before], [line.words for line in after])
+    places = places_of(file)
+    places |= beside(file, places)
+    for at, old in enumerate(before):
+        new = after[places[at].number] if at in places else None
+        if new is None or new.words != old.words:
+            if old.was is not None:
+                old.was.by = number
+        elif old.kind == "added":
+            new.by, new.was = old.by, old.was
+        else:
+            new.was = old
 
 
 def _made(path: str, file: _File) -> NetFile:
@@ -176,19 +230,21 @@ def _made(path: str, file: _File) -> NetFile:
     return NetFile(path, lines, composed=False, change=change)
 
 
-def _apply(file: _File, patch: FilePatch, number: int) -> None:
+def _apply(file: _File, patch: FilePatch, number: int) -> list[PatchLine]:
+    """The lines that are gone."""
     if not file.fits:
-        return
+        return []
     try:
-        for hunk in patch.hunks:
-            _change(file.sheet, hunk, number)
+        return [line for hunk in patch.hunks for line in _change(file.sheet, hunk, number)]
     except _UnfitError:
         file.fits = False
+        return []
 
 
-def _change(sheet: _Sheet, hunk: ShownHunk, number: int) -> None:
+def _change(sheet: _Sheet, hunk: ShownHunk, number: int) -> list[PatchLine]:
     at = _place(sheet, hunk.start)
     heading = hunk.heading
+    gone: list[PatchLine] = []
     for line in hunk.lines:
         if line.kind == "added":
             sheet.insert(at, PatchLine("added", None, None, line.words, by=number, heading=heading))
@@ -198,12 +254,15 @@ def _change(sheet: _Sheet, hunk: ShownHunk, number: int) -> None:
         entry = sheet[at]
         assert isinstance(entry, PatchLine), "its words have just been learned"
         entry.heading, heading = entry.heading or heading, ""
+        if line.kind == "removed":
+            gone.append(entry)
         if line.kind == "removed" and entry.kind == "added":
             del sheet[at]
             continue
         if line.kind == "removed":
             entry.kind, entry.by = "removed", number
         at += 1
+    return gone
 
 
 def _place(sheet: _Sheet, before: int) -> int:
