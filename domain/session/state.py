@@ -404,6 +404,8 @@ def _at_forge(state: Session, event: ForgeEvent, at: int) -> None:
         elif event.head != state.tree:  # what was validated was without them
             state.validated = state.clean_room = None
         state.tree, state.changes = event.head, event.changes or state.changes
+        if event.changes is not None and state.reviewed is not None:
+            state.reviewed = state.reviewed.beside(event.changes)
         state.people_commits = (*state.people_commits, *event.commits)
         if event.published is not None:
             state.published, state.made_of = event.published, None

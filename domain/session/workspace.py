@@ -50,6 +50,11 @@ class ReviewedLines(Value):
         """Rounded down, so that less than everything is never 100."""
         return 100 if self.shown >= self.of else self.shown * 100 // self.of
 
+    def beside(self, changes: WorkspaceChanges) -> "ReviewedLines":
+        """The same, once others have added to the changes what nobody was shown."""
+        lines = sum((file.added or 0) + (file.removed or 0) for file in changes.files)
+        return self if lines <= self.of else self.model_copy(update={"of": lines})
+
 
 class ReviewedDiff(Value):
     """The uncommitted changes of a checkout that a review was about."""

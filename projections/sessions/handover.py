@@ -6,17 +6,19 @@ from typing import Any, Final
 from domain.delivery import events as delivery
 from domain.orchestration import events as orchestration
 from domain.session import waits
+from domain.session.forge import CommitsTaken
 from domain.session.forks import SessionForked
 from domain.session.landing import LANDABLE, LandingNotTried, LandingRequested, WorkLanded, WorkSentBack, unlanded_by
 from domain.session.record import Recorded
 from domain.session.turns import TurnAnswered
 from domain.session.validation import CleanRoom, Flake
-from domain.session.workspace import ResultPublished, ReviewedLines
+from domain.session.workspace import ResultPublished, ReviewedLines, WorkspaceChanges
 from domain.values.sentences import packed
 from projections.sessions.row import SessionRow
 
 HANDOVER_EVENTS: Final = (
     TurnAnswered,
+    CommitsTaken,
     delivery.AttemptStarted,
     delivery.TestsPassed,
     delivery.ValidationFailed,
@@ -44,8 +46,11 @@ def follow_handover(row: SessionRow, recorded: Recorded) -> None:
     )
     match recorded.event:
         case TurnAnswered(reviewed=ReviewedLines() as reviewed):
-            facts["seen"] = reviewed.percent
-        case TurnAnswered():
+            facts |= _seen(reviewed)
+        case CommitsTaken(changes=WorkspaceChanges() as changes) if "lines" in facts:
+            shown, of = facts["lines"]
+            facts |= _seen(ReviewedLines(shown=shown, of=of).beside(changes))
+        case TurnAnswered() | CommitsTaken():
             return
         case ResultPublished() | delivery.BranchPublished():
             facts["published"] = True
@@ -66,6 +71,10 @@ def follow_handover(row: SessionRow, recorded: Recorded) -> None:
             _land(row, recorded)
             return
     row.checked = json.dumps(facts, ensure_ascii=False)
+
+
+def _seen(reviewed: ReviewedLines) -> dict[str, Any]:
+    return {"seen": reviewed.percent, "lines": [reviewed.shown, reviewed.of]}
 
 
 def _validated(room: CleanRoom | None, weakened: int, *, no_tests: bool) -> dict[str, Any]:

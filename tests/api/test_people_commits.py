@@ -105,6 +105,9 @@ def test_commits_that_arrive_during_a_turn_are_merged_before_the_publication(
     assert after["status"] == "success" and contains(folder, branch, hers)
     assert git(folder, "show", f"{branch}:a.txt") == "anns" and git(folder, "show", f"{branch}:b.txt") == "two"
     assert after["result"]["head"] == git(folder, "rev-parse", branch)
+    reviewed = after["result"]["reviewed"]
+    assert reviewed["shown"] < reviewed["of"], "no review saw her lines"
+    assert "Review saw" in after["finalSummary"]
     assert len(only(events(client, it["id"]), "session.commits_taken")) == 1
 
 
