@@ -359,7 +359,7 @@ def expire(now: Now[Delivery], command: ExpireTurn) -> Events:
     phase = state.phase
     if phase == "packaging":
         raise Refused(Sentence("package_has_no_deadline"), allowed=now.allowed())
-    if (state.asking_since or state.held_since or now.at) <= state.budget.deadline_at:
+    if (state.still_since or now.at) <= state.budget.deadline_at:
         raise Refused(Sentence("deadline_not_passed"), allowed=now.allowed())
     yield cancel_turn(turn, "deadline")
     yield PhaseFailed(

@@ -40,7 +40,7 @@ from domain.delivery.validation import blocking, failing, left_as_they_were
 from domain.session.attempts import Unready
 from domain.session.attendance import SessionUnattended
 from domain.session.children import ChildClosed
-from domain.session.forks import SessionForked
+from domain.session.forks import SessionDiverged, SessionForked, SessionReleased
 from domain.session.permissions import PermissionEvent
 from domain.session.revisions import concluded
 from domain.session.state import EventMetadata, evolve_shared, hear
@@ -84,9 +84,15 @@ def _after(delivery: Delivery, event: DomainEvent, metadata: EventMetadata) -> D
         case ChildClosed():  # waiting for a person does not count
             paused += event.waited
         case SessionForked() if state.stopped_at is None:  # the time before the fork does not count either
-            paused += metadata.at - (delivery.asking_since or delivery.held_since or delivery.updated_at)
+            paused += metadata.at - (delivery.still_since or delivery.updated_at)
+            state.fork_held_since = delivery.fork_held_since and metadata.at
             if state.scope_request is not None:
                 state.scope_request = replace(state.scope_request, at=metadata.at)
+        case SessionDiverged(pauses=True):
+            state.fork_held_since = metadata.at
+        case SessionReleased() if delivery.fork_held_since is not None:
+            paused += metadata.at - delivery.fork_held_since
+            state.fork_held_since = None
         case PermissionEvent() if delivery.asking_since and state.asking_since is None:
             paused += metadata.at - delivery.asking_since
     if delivery.held_since is not None and isinstance(event, AttemptOver | TurnRetried | SessionForked):
@@ -221,7 +227,8 @@ def _evolve(state: Delivery, event: DeliveryEvent, at: int) -> None:
             state.revisions = concluded(state.revisions) if event.status == "success" else state.revisions
             state.final_summary = event.sentence or event.final_summary
             state.code = event.code or state.code
-            state.stopped_at = state.stopped_at or at
+            state.stopped_at = state.stopped_at or state.fork_held_since or at
+            state.fork_held_since = None
 
 
 def _apart(state: Delivery, apart_ms: int) -> None:

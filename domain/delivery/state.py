@@ -63,6 +63,8 @@ class Delivery(Session):
     """When something moved the deadline last, or up to when what moved it lasts (milliseconds)."""
     held_since: int | None = None
     """Since when the budget's clock stands still for what a validation does besides its own run (milliseconds)."""
+    fork_held_since: int | None = None
+    """Since when it waits, as a fork, for a person to continue it (milliseconds)."""
     score: int | None = None
     goals: tuple[str, ...] = ()
     history: tuple[str, ...] = ()
@@ -152,18 +154,23 @@ class Delivery(Session):
         more = self.written if self.changes is not None and self.changes.more_files else ()
         return (*touched(self.changes), *more)
 
+    @property
+    def still_since(self) -> int | None:
+        """Since when the clock stands still until an answer, a validation or a person lets it run again."""
+        return self.asking_since or self.held_since or self.fork_held_since
+
     def budget_time(self, at: int) -> int:
         """Up to when the budget has run. Its clock is paused while the delivery is stopped, while an agent waits for
-        permission, and while a provider imposes a wait, which counts as paused as soon as it begins. It starts after
-        the baseline."""
+        permission or a fork to be continued, and while a provider imposes a wait, which counts as paused as soon as it
+        begins. It starts after the baseline."""
         if self.state == "preparing":
             return self.budget.started_at
         if self.stopped_at is not None:
             return self.stopped_at
         if self.scope_request is not None:
             return self.scope_request.at
-        if (since := self.asking_since or self.held_since) is not None:
-            return since
+        if self.still_since is not None:
+            return self.still_since
         return max((at, *(turn.provider_wait or at for turn in self.outstanding.values())))
 
     def counted(self, since: int, until: int) -> tuple[int, int]:

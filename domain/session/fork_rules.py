@@ -115,6 +115,7 @@ def diverge(now: Now[S], command: Diverge) -> Events:
         message="Here the fork leaves what is recorded." + (" It waits to be released." if held else ""),
         turn_id=command.turn_id,
         held=held,
+        pauses=(held and command.pauses) or None,
     )
     if held:
         yield from cancel_turns(now, HELD)

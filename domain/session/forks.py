@@ -64,6 +64,11 @@ class SessionDiverged(DomainEvent):
     role: str = Field(default="supervisor", description="who speaks; the supervisor is Hansard itself")
     turn_id: str = Field(description="the turn")
     held: bool = Field(description="the fork stops here until it is released")
+    pauses: bool | None = Field(
+        default=None,
+        exclude_if=absent,
+        description="the time in which it is held uses up no budget; absent in old logs",
+    )
 
 
 class SessionReleased(DomainEvent):
@@ -98,9 +103,10 @@ class ForkSession(Command):
 
 
 class Diverge(Command):
-    """The source has no answer to this turn."""
+    """The source has no answer to this turn. `pauses` is only false where an old log is decided again."""
 
     turn_id: str
+    pauses: bool = True
 
 
 class Release(Command):

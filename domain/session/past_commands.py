@@ -78,7 +78,7 @@ def fork_command(events: Sequence[DomainEvent], then: Command | None) -> Command
                 then=then,
             )
         case SessionDiverged() as event:
-            return Diverge(turn_id=event.turn_id)
+            return Diverge(turn_id=event.turn_id, pauses=event.pauses is not None)
         case SessionReleased():
             return Release(requests=tuple(event for event in events if isinstance(event, TurnRequested)))
         case _:
