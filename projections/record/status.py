@@ -87,16 +87,34 @@ def outcome(view: Mapping[str, Any], language: Language) -> str:
         bare = summary if "\n" in summary else summary.rstrip(".")
         summary = _on_validation(view, bare, words(language, ROOM))
         return summary if summary != bare else _summary(view, language)
-    unchanged = view.get("reason") == "no_change" or _failed_without_changes(view)
-    if not unchanged or not summary or summary.startswith(_UNCHANGED):
+    if not summary or not changed_nothing(view):
         return summary
-    return words(language, ROOM).fill("outcome.unchanged", {"summary": summary})
+    say = words(language, ROOM)
+    alone = say("outcome.unchanged_alone")
+    if summary.startswith((_UNCHANGED, alone)):
+        return summary
+    if "\n" in summary:
+        return f"{alone}\n\n{summary}"
+    return say.fill("outcome.unchanged", {"summary": summary})
 
 
-def _failed_without_changes(view: Mapping[str, Any]) -> bool:
-    """True if it is a delivery that has failed after its work had begun, with no changed file."""
-    failed = view.get("kind") == "delivery" and view.get("status") == "failed" and bool(view.get("iteration"))
-    return failed and not (view.get("result") or {}).get("files")
+def changed_nothing(view: Mapping[str, Any]) -> bool:
+    """True if work was done or planned, has stopped, and no file is changed."""
+    if view.get("reason") == "no_change":
+        return True
+    match view:
+        case {"kind": "delivery", "status": "failed", "iteration": int(begun)} if begun:
+            pass
+        case {"kind": "orchestration", "status": "partial", "agents": [_, *_], "workspace": str()}:
+            pass
+        case _:
+            return False
+    return not (view.get("result") or {}).get("files")
+
+
+def without_unchanged(summary: str, language: Language) -> str:
+    """A summary without the words that nothing was changed, for where they are said before it."""
+    return summary.removeprefix(words(language, ROOM)("outcome.unchanged_alone")).lstrip()
 
 
 def _is_stopped_run(view: Mapping[str, Any]) -> bool:

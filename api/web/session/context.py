@@ -61,6 +61,8 @@ class PanelContext:
     store: Source
     finding_events: FindingEvents
     language: Language
+    unchanged: bool = False
+    """Work was done, and no file is changed: the head says that first."""
     imported: bool = False
     """It came unfinished with another log: nothing here runs its turns."""
     turn: str = ""

@@ -51,10 +51,7 @@ def lead(context: PanelContext, card: Card) -> Lead | None:
         case Orchestration(state="done", mode="orchestrated", agents=()):
             return Lead("session_no_plan_needed", {})
         case Orchestration(state="done", mode="orchestrated"):
-            return Lead(
-                "head_lead.done_unchanged" if session.no_change else "head_lead.done",
-                {"n": session.round},
-            )
+            return Lead("head_lead.done", {"n": session.round})
         case Delivery(state="success") if session.base is not None:
             return _delivered(session)
         case Delivery() if session.outstanding and not session.ended:
@@ -90,13 +87,12 @@ def _at_work(session: Delivery) -> Lead | None:
 
 def _delivered(session: Delivery) -> Lead:
     """The iteration, what was validated, and the result of the review."""
-    begins = "head_lead.unchanged" if session.code == "no_change" else "head_lead.success"
     commands = ", ".join(cut(short_command(step.command), COMMAND) for step in session.steps)
     values = {"n": session.iteration, "commands": commands, "score": session.score}
     if "review" not in session.way:
-        return Lead(begins, values, then="head_lead.unreviewed")
+        return Lead("head_lead.success", values, then="head_lead.unreviewed")
     then = "checked" if commands else "approved"
-    return Lead(begins, values, then=f"head_lead.{then}{'' if session.score is None else '_score'}")
+    return Lead("head_lead.success", values, then=f"head_lead.{then}{'' if session.score is None else '_score'}")
 
 
 def _counted(run: Orchestration) -> dict[str, int]:

@@ -20,6 +20,7 @@ from domain.session.attempts import Unready
 from domain.session.state import Session
 from domain.values.network import RefusedHost
 from domain.values.sentences import Sentence
+from projections.record.status import without_unchanged
 from projections.record.trail import ForkMark
 from projections.views.session import IMPORTED, DeliveryView, DiscussionView, OrchestrationView
 
@@ -64,8 +65,10 @@ class Pause(NamedTuple):
 
 
 class Head(NamedTuple):
-    """The beginning of every tab. `because` is what stopped the session, said by the event `because_at`."""
+    """The beginning of every tab. `unchanged`: no file is changed, which is said before anything else. `because` is
+    what stopped the session, said by the event `because_at`."""
 
+    unchanged: bool
     lead: Lead | None
     why: str
     because: str
@@ -94,12 +97,16 @@ def head(context: PanelContext) -> Head:
     made = shown.decision if isinstance(shown, DiscussionView) else None
     outcomes = context.past(context.trail.outcomes)
     waits = context.needs_somebody and context.badge != "exhausted"
+    if context.unchanged:
+        card = card._replace(summary=without_unchanged(card.summary, context.language))
     why = card.summary if waits else context.outcome
+    why = without_unchanged(why, context.language) if context.unchanged else why
     error = context.session.last_error if context.badge in ("failed", "partial") and not _unready(context) else ""
     cause, sentence = cause_of(context), error or (why if " " in why else "")
     because = _because(context, cause, sentence)
     begins = lead(context, card) or _unprepared(context, cause)
     return Head(
+        unchanged=context.unchanged,
         lead=begins,
         why="" if because and because == context.worded(sentence) else cut(in_line(context.worded(sentence)), SENTENCE),
         because="" if begins else cut(because, SENTENCE if _unready(context) else BECAUSE),

@@ -40,7 +40,7 @@ from domain.session.state import Session
 from domain.values.words import Language, Words
 from projections.record.records import Record
 from projections.record.session import view
-from projections.record.status import outcome
+from projections.record.status import changed_nothing, outcome
 from projections.record.trail import Trail
 from projections.views.session import is_imported
 
@@ -170,10 +170,12 @@ class Gallery:
         shown = view(session)
         imported = self._system.imported_turns(shown.outstanding_turns)
         shown = marked(shown, session, self._system.team, machine, imported=imported)
+        seen = shown.wire()
         return PanelContext(
             session=session,
             view=shown,
-            outcome=outcome(shown.wire(), say.language),
+            outcome=outcome(seen, say.language),
+            unchanged=changed_nothing(seen),
             imported=is_imported(shown.outstanding_turns),
             record=self.record(session),
             store=self._system.store,
