@@ -17,12 +17,12 @@ from typing import Final, Literal, NamedTuple
 
 from adapters.workspace.git import WorkspaceError, line
 from adapters.workspace.inert import Git, InertGit, drivers, inert_git
-from adapters.workspace.recovery import recover_moves
+from adapters.workspace.recovery import NewerVersions, recover_moves
 from adapters.workspace.snapshot import CheckoutSnapshot, git_folder
 from adapters.workspace.undo_journal import PREFIX, has_owner, read_journal
 from domain.values.sentences import Sentence
 
-Obstacle = Literal["unmerged", "staged", "uncommitted", "not_in_git", "filtered", "locked", "busy"]
+Obstacle = Literal["unmerged", "staged", "uncommitted", "not_in_git", "filtered", "locked", "busy", "edited"]
 _GITLINK: Final = "160000"
 _SYMLINK: Final = "120000"
 _MOST: Final = 100
@@ -116,9 +116,16 @@ def planned(
 
 def recover(git: Git, top: Path) -> None:
     """Finish or undo the moves of processes that were killed. Raises InTheWay while another process moves the
-    checkout."""
-    if place := recover_moves(git, top):
+    checkout, and where somebody has changed a file since that undoing would take away."""
+    if place := _recovered(git, top):
         raise InTheWay("locked", [str(place)])
+
+
+def _recovered(git: Git, top: Path) -> Path | None:
+    try:
+        return recover_moves(git, top)
+    except NewerVersions as error:
+        raise InTheWay("edited", error.paths) from None
 
 
 def is_unfinished(top: Path) -> bool:
@@ -129,12 +136,13 @@ def is_unfinished(top: Path) -> bool:
 
 def recover_inertly(top: Path) -> bool:
     """Finish or undo the moves of processes that were killed, without running anything that the repository names; False
-    where only the person's own git can, because their files have filters, or where git still works there."""
+    where only the person's own git can, because their files have filters, or where git still works there. Raises
+    InTheWay where somebody has changed a file since."""
     plain = InertGit(top, ())
     for journal in map(read_journal, git_folder(plain).glob(f"{PREFIX}*")):
         if journal and _filtered(plain, journal.after, [PathChange(path, None, None) for path in journal.touched]):
             return False
-    return recover_moves(inert_git(top), top) is None
+    return _recovered(inert_git(top), top) is None
 
 
 def _refuse(obstacle: Obstacle, paths: Iterable[str]) -> None:

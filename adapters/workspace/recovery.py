@@ -1,9 +1,10 @@
 """Recovers a checkout from moves whose process was killed: what is complete is finished, anything else is undone.
 
-Days may have passed, and the person may have gone on. So only what the move wanted to change is put back; whatever is
-there instead is kept beside the repository's own files, and where another commit is checked out, nothing is changed.
+Days may have passed, and the person may have gone on. So only what the move wanted to change is put back; where one of
+those files has a newer version, or another commit is checked out, nothing is changed.
 """
 
+import hashlib
 import os
 import shutil
 import time
@@ -11,23 +12,35 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from adapters.workspace.git import line
+from adapters.workspace.git import WorkspaceError, line
 from adapters.workspace.inert import Git
 from adapters.workspace.person import undisturbed
 from adapters.workspace.snapshot import UNDONE, common_folder, copy_file, git_folder, move_file, sign_of
 from adapters.workspace.undo_journal import PREFIX, UndoJournal, has_owner, journal_of, read_journal
+from domain.values.sentences import Sentence
 
 _PATIENCE: Final = 30.0
 """Seconds for which git may go on after the process that started it was killed."""
 _PAUSE: Final = 0.1
+_SHA256: Final = 64
+"""Digits of a name in a repository with SHA-256."""
 _UNFINISHED: Final = ("MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "MERGE_RR", "AUTO_MERGE", "SQUASH_MSG")
 """What git keeps of a merge until it is finished."""
 _WRITTEN: Final = ("index", *_UNFINISHED, "ORIG_HEAD", "COMMIT_EDITMSG")
 """Files of git that a merge writes before its commit is there."""
 
 
+class NewerVersions(WorkspaceError):
+    """Files that a killed move was to change have newer versions than it left. Nothing has changed."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self.paths = tuple(paths)
+        super().__init__(Sentence("in_the_way_edited", paths=", ".join(self.paths)))
+
+
 def recover_moves(git: Git, top: Path) -> Path | None:
-    """Finish or undo what killed processes have begun. Returns the folder of a move that is still under way, if any."""
+    """Finish or undo what killed processes have begun. Returns the folder of a move that is still under way, if any.
+    Raises NewerVersions where undoing would take a newer version of a file away."""
     own = git_folder(git)
     for place in sorted(own.glob(f"{PREFIX}*")):
         if has_owner(place):
@@ -73,8 +86,10 @@ class _Recovery:
     def recover(self) -> None:
         """Finish the move if its commit is there; undo it if the commit before is; otherwise only give back what is
         missing."""
-        self._unlock()
         now = line(self._git("rev-parse", "--verify", "--quiet", "HEAD", codes=(0, 1))) or None
+        if now == self._journal.before and (edited := self._edited()):
+            raise NewerVersions(edited)
+        self._unlock()
         if now == self._journal.before:
             self._undo()
         elif now is not None and line(self._git("rev-parse", f"{now}^{{tree}}")) == self._journal.after:
@@ -95,8 +110,36 @@ class _Recovery:
             if lock.exists() and lock.stat().st_mtime >= began:
                 lock.unlink()
 
+    def _changed(self) -> list[str]:
+        return [path for path in self._journal.touched if self._sign(path) != self._journal.signs.get(path)]
+
+    def _edited(self) -> list[str]:
+        """The files that are neither as they were nor as the move writes them: somebody has changed them since."""
+        changed = [path for path in self._changed() if self._sign(path) is not None and not self._is_back(path)]
+        if not changed:
+            return []
+        listing = os.fsdecode(self._git("ls-tree", "-r", "-z", self._journal.after, codes=(0, 128))).split("\0")
+        blobs = {path: facts.split(" ")[2] for facts, _, path in (each.partition("\t") for each in listing) if path}
+        return sorted(path for path in changed if path not in blobs or not self._is_from(path, blobs[path]))
+
+    def _is_from(self, path: str, blob: str) -> bool:
+        """True if the file has the content of a blob, or its beginning: git was killed while it wrote the file."""
+        place = self._top / path
+        if not place.is_symlink() and not (place.is_file() and os.access(place, os.R_OK)):
+            return False
+        content = os.fsencode(place.readlink()) if place.is_symlink() else place.read_bytes()
+        if _blob_id(content, like=blob) == blob:
+            return True
+        versions = (self._git("cat-file", *words, codes=(0, 128)) for words in self._ways_to_write(path, blob))
+        return any(each.startswith(content) for each in versions)
+
+    def _ways_to_write(self, path: str, blob: str) -> Iterable[tuple[str, ...]]:
+        yield "blob", blob
+        if not (self._top / path).is_symlink():
+            yield "--filters", f"{self._journal.after}:{path}"
+
     def _undo(self) -> None:
-        changed = [path for path in self._journal.touched if self._sign(path) != self._journal.signs.get(path)]
+        changed = self._changed()
         for path in sorted(changed, reverse=True):
             if self._sign(path) is not None and not self._is_back(path):
                 self._set_aside(path)
@@ -176,3 +219,9 @@ class _Recovery:
                 draft = place.with_name(f".{place.name[:200]}.hansard")
                 copy_file(backup, draft)
                 draft.replace(place)
+
+
+def _blob_id(content: bytes, *, like: str) -> str:
+    """The name of a blob with this content, in the kind of hash that the other name is of."""
+    kind = hashlib.sha256 if len(like) == _SHA256 else hashlib.sha1
+    return kind(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()

@@ -8,7 +8,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
@@ -230,13 +229,18 @@ async def _git_version() -> str:
 
 
 def checkout(folder: Path) -> Iterator[Finding]:
-    """Tells of a killed command that has left the checkout here half changed; nothing otherwise."""
+    """Tells of a killed command that has left the checkout here half changed, or why that cannot be seen; nothing
+    otherwise."""
     top = checkout_of(folder)
-    with suppress(WorkspaceError):
+    try:
         if top is not None and is_unfinished(top):
             problem = sentence("a killed command has left {top} half changed", top=top)
-            advice = sentence("The next hansard run, merge or apply there undoes or finishes it.")
-            yield Finding("warn", "checkout", problem, advice)
+            words = (
+                "The next hansard run, merge or apply there undoes or finishes it, unless its files have changed since."
+            )
+            yield Finding("warn", "checkout", problem, sentence(words))
+    except WorkspaceError as error:
+        yield Finding("warn", "checkout", words_of(error))
 
 
 def disk(path: Path, workspaces: Path) -> Finding:

@@ -15,12 +15,12 @@ from cyclopts.types import ExistingDirectory
 from adapters.project import load as load_project
 from adapters.workspace.git import WorkspaceError
 from adapters.workspace.inert import inert_git
-from adapters.workspace.move import is_unfinished, recover_inertly
+from adapters.workspace.move import InTheWay, is_unfinished, recover_inertly
 from api.actions.projects import team_of
 from api.cli import exits
 from api.cli.activity import say_wait
 from api.cli.client import Api, connected, repository_here, resolve_to_change
-from api.cli.exits import Failed, in_words
+from api.cli.exits import Failed, in_words, words_of
 from api.cli.labels import sentence
 from api.cli.options import Fields, Where
 from api.cli.progress import Shown
@@ -184,14 +184,16 @@ def say_uncommitted(folder: str | None, *, begins_with: bool = False) -> None:
 def _recover(folder: Path) -> None:
     """Undo or finish what a killed `merge`, `apply` or `land` has left half done, before its files count as changes."""
     top = checkout_of(folder)
+    words = "A killed command has left {top} half changed. The next hansard merge or apply there undoes it."
     with suppress(WorkspaceError):
         if top is None or not is_unfinished(top):
             return
-        if recover_inertly(top):
-            say(sentence("A killed command had left {top} half changed. That was undone, or finished.", top=top))
-        else:
-            words = "A killed command has left {top} half changed. The next hansard merge or apply there undoes it."
+        try:
+            if recover_inertly(top):
+                words = "A killed command had left {top} half changed. That was undone, or finished."
             say(sentence(words, top=top))
+        except InTheWay as error:
+            say(words_of(error))
 
 
 def _has_submodules(folder: Path) -> bool:

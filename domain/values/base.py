@@ -205,6 +205,7 @@ class HansardError(Exception):
     │   ├── DoesNotFit
     │   ├── GitRefused
     │   ├── InTheWay
+    │   ├── NewerVersions
     │   ├── Lasting            trying again does not help
     │   │   ├── CommitsFail
     │   │   ├── CommitsInTheWay

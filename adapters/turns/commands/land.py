@@ -74,7 +74,7 @@ async def land(places: CommandPlaces, clock: BudgetClock) -> RecordLanding:
             if await asyncio.to_thread(workspace.advance, landing.onto, before=before, after=merged):
                 return record(before=before, commit=merged)
         except InTheWay as error:
-            return not_tried(error.obstacle, error, error.paths)
+            return not_tried("uncommitted" if error.obstacle == "edited" else error.obstacle, error, error.paths)
     detail = Sentence("branch_keeps_moving", branch=landing.onto)
     return record(failure=Failure.of("workspace", detail))
 

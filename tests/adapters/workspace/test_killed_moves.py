@@ -174,16 +174,50 @@ def test_a_merge_that_is_killed_when_its_commit_is_there_is_finished(merging: Ca
     assert not (merging.here / ".git" / "MERGE_HEAD").exists()
 
 
-def test_what_a_person_wrote_after_the_kill_is_kept(merging: Case) -> None:
-    """In a file that the merge had changed: beside the repository's own files; in others: where it is."""
+@pytest.mark.parametrize("path", ["b.txt", "new.txt"])
+@pytest.mark.parametrize("text", ["mine, afterwards\n", "agent\nand mine\n"])
+def test_what_a_person_wrote_after_the_kill_is_neither_moved_nor_lost(merging: Case, path: str, text: str) -> None:
+    """In a file that the merge had changed: nothing is undone until they have put it in safety. In others: it stays."""
+    before = picture(merging.here)
     killing(merging, "pre-merge-commit")
-    (merging.here / "b.txt").write_text("mine, afterwards\n")
+    (merging.here / path).write_text(text)
+    edited = picture(merging.here)
+    for attempt in (lambda: recover(PersonsGit(merging.here), merging.here), lambda: recover_inertly(merging.here)):
+        with pytest.raises(InTheWay) as refused:
+            attempt()
+        assert (refused.value.obstacle, refused.value.paths) == ("edited", (path,))
+        assert picture(merging.here) == edited and is_unfinished(merging.here)
+    (merging.here / path).unlink()
+    recover(PersonsGit(merging.here), merging.here)
+    assert picture(merging.here) == before
+    carry_out(merging)
+    assert (merging.here / path).read_text() == "agent\n"
+
+
+def test_another_file_that_a_person_wrote_after_the_kill_stays(merging: Case) -> None:
+    killing(merging, "pre-merge-commit")
     (merging.here / "mine.txt").write_text("mine\n")
     recover(PersonsGit(merging.here), merging.here)
-    assert (merging.here / "b.txt").read_text() == "b\n"
     assert (merging.here / "mine.txt").read_text() == "mine\n"
-    [aside] = (merging.here / ".git" / "hansard-undone").glob("*/b.txt")
-    assert aside.read_text() == "mine, afterwards\n"
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    ["b.txt text eol=crlf\n", "b.txt filter=loud\n", "b.txt working-tree-encoding=UTF-16\n", "b.txt ident\n"],
+)
+@pytest.mark.parametrize("part", [1.0, 0.5, 0.0])
+def test_what_the_killed_merge_wrote_itself_is_no_edit(merging: Case, attributes: str, part: float) -> None:
+    """Also where git writes other bytes than it holds, and where it was killed while it wrote them."""
+    git(merging.here, "config", "filter.loud.smudge", "tr a-z A-Z")
+    git(merging.here, "config", "filter.loud.clean", "tr A-Z a-z")
+    (merging.here / ".git" / "info" / "attributes").write_text(attributes)
+    (merging.here / "b.txt").unlink()
+    git(merging.here, "checkout", "--quiet", "--", "b.txt")
+    before = picture(merging.here)
+    killing(merging, "pre-merge-commit")
+    (written := merging.here / "b.txt").write_bytes(written.read_bytes()[: int(part * written.stat().st_size)])
+    recover(PersonsGit(merging.here), merging.here)
+    assert picture(merging.here) == before
 
 
 def test_a_person_who_went_on_is_not_set_back(merging: Case) -> None:

@@ -71,6 +71,13 @@ def test_what_a_killed_merge_left_is_named_by_doctor_and_removed_by_the_next_run
     assert not place.exists() and "half changed" not in hansard("doctor").out
 
 
+def test_doctor_says_why_it_cannot_see_what_was_left(hansard: Hansard, here: Path) -> None:
+    (here / ".git" / "hansard-undo-x").mkdir()
+    (here / ".git" / "config").write_text("[broken", encoding="utf-8")
+    [line] = [each for each in hansard("doctor").out.splitlines() if each.split()[1:2] == ["checkout"]]
+    assert line.startswith("warn") and "config" in line
+
+
 def test_a_quiet_run_shows_its_phases_only(hansard: Hansard, here: Path, tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.json"
     scenario.write_text("{}", encoding="utf-8")

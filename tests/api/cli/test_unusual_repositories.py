@@ -215,6 +215,43 @@ def test_a_merge_that_git_does_not_finish_leaves_nothing_behind(
     assert not (here / ".git" / "MERGE_HEAD").exists()
 
 
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_a_killed_merge_is_not_undone_over_what_was_written_since(
+    hansard: Hansard, here: Path, delivered: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: str
+) -> None:
+    """Every command that would undo it names the file and leaves it alone; doctor names the checkout."""
+    monkeypatch.setenv("LC_ALL", {"en": "en_US.UTF-8", "ko": "ko_KR.UTF-8"}[language])
+    (here / "other.txt").write_text("mine, changed\n")
+    git(here, "commit", "--quiet", "--all", "-m", "Mine")
+    hook = here / ".git" / "hooks" / "pre-merge-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nkill -9 $(ps -o ppid= -p $PPID) $PPID\n")
+    hook.chmod(0o755)
+    if (child := os.fork()) == 0:
+        try:
+            hansard("merge", delivered)
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status)
+    hook.unlink()
+    [path, *_] = git(here, "diff", "--cached", "--name-only").splitlines()
+    (here / path).write_text("edited since\n")
+    before = state(here)
+    said = {"en": ("half changed", "changed since"), "ko": ("바꾸다 만", "다시 바뀌어서")}[language]
+    assert f"{here}" in (found := hansard("doctor").out) and said[0] in found
+    for words in (("merge",), ("merge", "--squash"), ("apply",)):
+        result = hansard(*words, delivered)
+        assert (result.code, state(here)) == (4, before), result.err
+        assert path in result.err and said[1] in result.err
+    (scenario := tmp_path / "none.json").write_text("{}", encoding="utf-8")
+    run = hansard("run", "-t", "x", "--test", "true", "--quick", "--no-baseline", "--scenario", str(scenario))
+    assert said[1] in run.err and path in run.err and (here / path).read_text() == "edited since\n"
+    (here / path).rename(tmp_path / "mine")
+    assert hansard("merge", delivered).code == 0
+    assert said[0] not in hansard("doctor").out
+
+
 def test_a_failed_merge_does_not_end_a_merge_of_the_person(hansard: Hansard, here: Path, delivered: str) -> None:
     git(here, "checkout", "--quiet", "-b", "side")
     (here / "other.txt").write_text("side\n")
