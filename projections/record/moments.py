@@ -37,9 +37,10 @@ def moments_of(history: Iterable[Recorded], whole: Whole) -> Iterator[Moment]:
 
 
 _VERDICTS: Final = (orchestration.VerdictGiven, orchestration.VerdictOverturned)
+_REVIEWS: Final = (delivery.ReviewBlockingDetected, delivery.ReviewApproved, delivery.CommentsUnchanged)
 _UNREAD: Final = (orchestration.VerdictRefused, orchestration.VerdictUnreadable)
 _TELLING: Final = (
-    *(*_VERDICTS, *_UNREAD, TurnAnswered, delivery.ReviewBlockingDetected, delivery.ReviewApproved),
+    *(*_VERDICTS, *_UNREAD, *_REVIEWS, TurnAnswered),
     *(ChildClosed, DiscussionStarted, RoundAdded, CommentMade, CommentChanged),
 )
 TOPICS: Final = tuple(
@@ -53,7 +54,7 @@ def tells(event: DomainEvent) -> bool:
     match event:
         case TurnRequested():
             return event.access == "write"
-        case delivery.ArtifactCreated():
+        case delivery.ArtifactCreated() | delivery.CommentsUnchanged():
             return event.phase == "review"
         case _:
             return isinstance(event, _TELLING)
@@ -96,7 +97,11 @@ class _MomentReader:
                 yield from self._changed(recorded, event)
             case delivery.ArtifactCreated(phase="review", media_type="application/json"):
                 self.artifact = event.content
-            case delivery.ReviewBlockingDetected() | delivery.ReviewApproved():
+            case (
+                delivery.ReviewBlockingDetected()
+                | delivery.ReviewApproved()
+                | delivery.CommentsUnchanged(phase="review")  # the reviewer lets it pass, but comments are left
+            ):
                 yield self._reviewed(recorded, event)
             case ChildClosed():
                 yield _closed(recorded, event)
@@ -113,7 +118,9 @@ class _MomentReader:
             yield WorkChange(version=recorded.version, turn=event.turn_id, by=self.whose, patch=patch)
 
     def _reviewed(
-        self, recorded: Recorded, event: delivery.ReviewBlockingDetected | delivery.ReviewApproved
+        self,
+        recorded: Recorded,
+        event: delivery.ReviewBlockingDetected | delivery.ReviewApproved | delivery.CommentsUnchanged,
     ) -> LookTaken:
         """The reviewer's issues as its artifact has them, with what its reply says beside."""
         artifact = _object(self.whole(self.artifact)) if self.artifact else {}

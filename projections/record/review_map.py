@@ -13,10 +13,10 @@ from domain.findings.ledger import FindingLedger, ledger_of
 from domain.findings.line_history import NamedLines
 from domain.findings.moments import LookTaken, Moment, WorkChange
 from domain.orchestration.events import RoundValidated
-from domain.provenance.patches import PatchHunk, names_at
+from domain.provenance.patches import names_at
 from domain.provenance.path_changes import PatchPart, PathEffect, renamed_paths
 from domain.provenance.path_changes import whole as whole_path
-from domain.session.comments import CommentMade, CommentPlace, Whereabouts
+from domain.session.comments import CommentMade, CommentPlace, CommentSide, Whereabouts
 from domain.session.past_commands import Whole
 from domain.session.record import Recorded
 from domain.session.state import Session
@@ -57,7 +57,7 @@ class _MapFacts:
 
     def about(self, part: PatchPart) -> tuple[ShownFact, ...]:
         """In the order in which facts are always told."""
-        all_facts = list(self._all(part.hunk) if part.hunk.lines else self._whole(part.hunk.path))
+        all_facts = list(self._all(part) if part.hunk.lines else self._whole(part.hunk.path))
         if not part.hunk.lines and part.change.renamed_from:
             all_facts += self._whole(part.change.renamed_from)
         facts: dict[AttentionFact, int] = {}
@@ -66,7 +66,8 @@ class _MapFacts:
         facts = {fact: version for fact, version in facts.items() if version}
         return tuple(ShownFact(fact, facts[fact]) for fact in FACTS if fact in facts)
 
-    def _all(self, hunk: PatchHunk) -> Iterator[tuple[AttentionFact, int]]:
+    def _all(self, part: PatchPart) -> Iterator[tuple[AttentionFact, int]]:
+        hunk = part.hunk
         numbers = [line.number for line in hunk.lines if line.sign == "+"]
         runs = self._ledger.lines.between(hunk.path, numbers[0], numbers[-1]) if numbers else []
         newest = self._ledger.lines.newest.get(hunk.path, 0)
@@ -75,7 +76,7 @@ class _MapFacts:
             yield "changed_after_last_look", changed
         yield "weakened", self._weakened.get(hunk.path, newest if hunk.path in self._deciding else 0)
         yield "not_run", self._not_run(hunk.path, numbers) if newest <= self._coverage.version else 0
-        yield "comment", self._commented(hunk)
+        yield "comment", self._commented(part)
         yield "outside", (changed or newest) if hunk.path in self._outside else 0
         fixes = [version for run in runs for version in (run.author, run.changed) if version in self._ledger.fixes]
         yield "written_by_fix", max(fixes, default=0)
@@ -88,7 +89,7 @@ class _MapFacts:
         if self._last_look and newest > self._last_look:
             yield "changed_after_last_look", newest
         yield "weakened", self._weakened.get(path, newest if path in self._deciding else 0)
-        yield "comment", max((version for version, place in self._comments if place.path == path), default=0)
+        yield "comment", max((each.version for each in self._comments if each.place.path == path), default=0)
         yield "outside", newest if path in self._outside else 0
         yield "written_by_fix", max((version for version in versions if version in self._ledger.fixes), default=0)
         yield "several_agents", newest if len({self._agents[version] for version in versions}) > 1 else 0
@@ -104,16 +105,42 @@ class _MapFacts:
         versions = {version for run in runs for version in (run.author, run.changed) if version in self._agents}
         return max(versions) if len({self._agents[version] for version in versions}) > 1 else 0
 
-    def _commented(self, hunk: PatchHunk) -> int:
-        numbers = [line.number for line in hunk.lines if line.number]
-        first, last = min(numbers, default=0), max(numbers, default=0)
+    def _commented(self, part: PatchPart) -> int:
+        """The newest comment on lines of a hunk: on those of the result, or on those that the base has there."""
+        lines, change = part.hunk.lines, part.change
+        before = "" if change.created else change.renamed_from or part.hunk.path
+        new = _LineSpan.of(part.hunk.path, [line.number for line in lines])
+        old = _LineSpan.of(before, [line.old for line in lines])
         versions = [
-            version
-            for version, place in self._comments
-            if place.path == hunk.path
-            and (place.line is None or (place.line <= last and (place.end_line or place.line) >= first))
+            each.version for each in self._comments if (old if each.side == "old" else new).has_part_of(each.place)
         ]
         return max(versions, default=0)
+
+
+class _LineSpan(NamedTuple):
+    """The lines that a hunk shows of a file, on one of its sides; none are 0 to 0."""
+
+    path: str
+    first: int
+    last: int
+
+    @classmethod
+    def of(cls, path: str, numbers: Iterable[int]) -> "_LineSpan":
+        shown = [number for number in numbers if number]
+        return cls(path, min(shown, default=0), max(shown, default=0))
+
+    def has_part_of(self, place: CommentPlace) -> bool:
+        if place.path != self.path:
+            return False
+        return place.line is None or (place.line <= self.last and (place.end_line or place.line) >= self.first)
+
+
+class _PlacedComment(NamedTuple):
+    """A comment that is not settled: the event that made it, and where it is."""
+
+    version: int
+    side: CommentSide
+    place: CommentPlace
 
 
 def _changes(moments: Iterable[Moment]) -> dict[str, list[int]]:
@@ -151,8 +178,8 @@ def _weakened(history: Iterable[Recorded]) -> dict[str, int]:
     return {each.path: newest[0] for each in newest[1] if each.path}
 
 
-def _places(work: RecordedWork) -> Iterator[tuple[int, CommentPlace]]:
-    """Comments that are not settled: the event of each, and where it is."""
+def _places(work: RecordedWork) -> Iterator[_PlacedComment]:
+    """Comments on files that are not settled. Lines of the base stay where they are: the result may not have them."""
     made = {
         recorded.event.comment_id: recorded.version
         for recorded in work.history
@@ -161,10 +188,10 @@ def _places(work: RecordedWork) -> Iterator[tuple[int, CommentPlace]]:
     for comment in work.session.comments.all:
         if comment.status not in _UNSETTLED or comment.path is None:
             continue
-        whereabouts = work.whereabouts.get(comment.comment_id)
+        whereabouts = work.whereabouts.get(comment.comment_id) if comment.side == "new" else None
         now = whereabouts.now if whereabouts else None
         place = now or CommentPlace(path=comment.path, line=comment.line, end_line=comment.end_line)
-        yield made.get(comment.comment_id, 0), place
+        yield _PlacedComment(made.get(comment.comment_id, 0), comment.side, place)
 
 
 def complete(parts: Iterable[PatchPart], result: ResultView) -> list[PatchPart]:
