@@ -142,13 +142,15 @@ class Bubblewrap:
         layers: dict[Path, tuple[str, ...]] = {
             path: ("--ro-bind-try", str(path), str(path)) for path in (*shown, *ours)
         }
-        layers |= {path: _nothing(path) for path in sockets_in((*SYSTEM, *shown))}
         for path in (*_runtime(), *_absolute(self.grant.hidden)):
             if inside(path, (*SYSTEM, *shown, *readable, *writable)) and path.exists():
                 layers[path] = ("--tmpfs", str(path)) if path.is_dir() else _nothing(path)
         layers |= {path: ("--ro-bind-try", str(path), str(path)) for path in readable}
         layers |= {path: ("--bind", str(path), str(path)) for path in writable}
-        return layers | {place: ("--ro-bind-try", str(path), str(place)) for path, place in self.grant.linked}
+        layers |= {place: ("--ro-bind-try", str(path), str(place)) for path, place in self.grant.linked}
+        read_only = {place: Path(layer[1]) for place, layer in layers.items() if layer[0] == "--ro-bind-try"}
+        apart = layers.keys() - read_only.keys()
+        return {path: _nothing(path) for path in sockets_in(read_only, apart, SYSTEM)} | layers
 
 
 def _nothing(path: Path) -> tuple[str, ...]:

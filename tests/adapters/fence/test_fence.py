@@ -7,6 +7,7 @@ import struct
 import sys
 import textwrap
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -108,38 +109,97 @@ def test_sockets_without_a_name_are_out_of_reach_even_with_network(level: str, w
     assert "PermissionError" in done.stderr
 
 
+def bound(server: socket.socket, path: Path, way: str) -> None:
+    """Bind a socket that is at this path in the end; the kernel's table has only one of the ways there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    first = path.with_name("first")
+    if way == "absolute":
+        server.bind(str(path))
+    elif way == "relative":
+        server.bind(os.path.relpath(path))
+    else:
+        server.bind(str(first))
+        os.link(first, path)
+        if way == "renamed":
+            first.unlink()
+        else:
+            first.rename(path.parents[2] / "elsewhere")
+    server.listen()
+
+
+def connected(fence: Fence, workspace: Path, path: Path, *argv: str) -> str:
+    """What a program inside says when it connects."""
+    code = f"import socket; socket.socket(socket.AF_UNIX).connect({str(path)!r})"
+    done = inside(fence, workspace, *(argv or (sys.executable, "-I", "-c", code)))
+    return "connected" if done.exit_code == 0 else done.stderr.splitlines()[-1].partition(":")[0]
+
+
+@pytest.mark.parametrize("way", ["absolute", "relative", "renamed", "linked"])
 @pytest.mark.parametrize("place", ["tool/bin/a.sock", "tool/var/run/a.sock", "tool/a b.sock"])
-def test_sockets_beside_a_program_are_out_of_reach(workspace: Path, place: str) -> None:
+def test_sockets_beside_a_program_are_out_of_reach(workspace: Path, place: str, way: str) -> None:
     """They may lie in a folder that is shown for the sake of its programs."""
     if not WORKS["bwrap"]:
         pytest.skip("bwrap does not work here")
     program, path = workspace.parent / "tool" / "bin" / "program", workspace.parent / place
-    for folder in (program.parent, path.parent):
-        folder.mkdir(parents=True, exist_ok=True)
+    program.parent.mkdir(parents=True)
     program.write_text(
         f"#!{os.path.realpath(sys.executable)} -I\nimport socket, sys\n"
         "[socket.socket(socket.AF_UNIX).connect(path) for path in sys.argv[1:]]\n"
     )
     program.chmod(0o755)
     with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(path))
-        server.listen()
+        bound(server, path, way)
         fence = fenced("bwrap", workspace, network="all")
         assert inside(fence, workspace, str(program)).exit_code == 0
-        done = inside(fence, workspace, str(program), str(path))
-    assert done.exit_code == 1 and "ConnectionRefused" in done.stderr
+        assert connected(fence, workspace, path, str(program), str(path)) == "ConnectionRefusedError"
 
 
-def test_a_socket_that_is_granted_is_reached(workspace: Path) -> None:
+@pytest.mark.parametrize("way", ["absolute", "relative", "renamed", "linked"])
+@pytest.mark.parametrize("shown", ["readable", "linked"])
+def test_sockets_in_a_granted_folder_are_out_of_reach_where_it_is_seen(workspace: Path, shown: str, way: str) -> None:
     if not WORKS["bwrap"]:
         pytest.skip("bwrap does not work here")
-    path = workspace.parent / "granted.sock"
+    folder, place = workspace.parent / "given", workspace / "place"
+    place.mkdir()
+    grant = Grant(writable=(workspace,), network="all")
+    grant = replace(grant, readable=(folder,)) if shown == "readable" else replace(grant, linked=((folder, place),))
     with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(path))
-        server.listen()
-        fence = Bubblewrap(Grant(writable=(workspace,), readable=(path,), network="all"))
-        code = f"import socket; socket.socket(socket.AF_UNIX).connect('{path}')"
-        assert python(fence, workspace, code).exit_code == 0
+        bound(server, folder / "below" / "a.sock", way)
+        seen = (folder if shown == "readable" else place) / "below" / "a.sock"
+        assert connected(Bubblewrap(grant), workspace, seen) == "ConnectionRefusedError"
+
+
+def test_sockets_near_the_top_are_found_beside_a_large_folder(workspace: Path) -> None:
+    if not WORKS["bwrap"]:
+        pytest.skip("bwrap does not work here")
+    large, small = workspace.parent / "large", workspace.parent / "small"
+    for number in range(100):
+        (large / str(number)).mkdir(parents=True)
+        for name in range(50):
+            (large / str(number) / str(name)).touch()
+    for name in range(6_000):
+        (large / f"file {name}").touch()
+    grant = Grant(writable=(workspace,), readable=(large, small), network="all")
+    with socket.socket(socket.AF_UNIX) as server:
+        bound(server, small / "below" / "a.sock", "renamed")
+        assert connected(Bubblewrap(grant), workspace, small / "below" / "a.sock") == "ConnectionRefusedError"
+
+
+@pytest.mark.parametrize("granted", ["readable", "writable", "folder"])
+def test_a_socket_that_is_granted_is_reached(workspace: Path, granted: str) -> None:
+    """By its own name, or because programs may write where it is, also where the folder around is shown."""
+    if not WORKS["bwrap"]:
+        pytest.skip("bwrap does not work here")
+    path = workspace.parent / "shown" / "own" / "granted.sock"
+    grant = Grant(writable=(workspace,), readable=(workspace.parent / "shown",), network="all")
+    own = path.parent if granted == "folder" else path
+    if granted == "readable":
+        grant = replace(grant, readable=(*grant.readable, own))
+    else:
+        grant = replace(grant, writable=(*grant.writable, own))
+    with socket.socket(socket.AF_UNIX) as server:
+        bound(server, path, "absolute")
+        assert connected(Bubblewrap(grant), workspace, path) == "connected"
 
 
 def test_the_folder_of_a_persons_sockets_is_hidden_wherever_it_is(
