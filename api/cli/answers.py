@@ -888,6 +888,7 @@ class TurnView(TypedDict):
     attempt: NotRequired[int | None]
     waitingUntil: NotRequired[str | None]
     waitingFor: NotRequired[str | None]
+    checkedOutIn: NotRequired[str | None]
     machine: NotRequired[str | None]
     external: NotRequired[bool | None]
     elsewhere: NotRequired[bool | None]

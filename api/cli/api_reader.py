@@ -14,10 +14,12 @@ from api.cli.reader_port import (
     WaitingItems,
     as_seen,
     marked,
+    with_branch,
     with_landing,
     with_pull_request,
 )
 from api.cli.terminal import local_time, one_line, say
+from api.cli.waits import needs_branch
 from api.node.session_answers import AnswerKeeper
 
 if TYPE_CHECKING:
@@ -93,6 +95,7 @@ def _line(item: "SessionItem") -> SessionLine:
     machine = next((turn["machine"] for turn in item["outstandingTurns"] if turn.get("machine")), None)
     status = with_landing(as_seen(str(item["status"]), held=bool(item.get("held"))), item.get("landing") or None)
     status = with_pull_request(status, item.get("pullRequest") or None)
+    status = with_branch(status, needed=needs_branch(item["outstandingTurns"]))
     if machine is not None and not item.get("landing"):
         status = f"{status}, {sentence('waiting for the machine {machine}', machine=one_line(machine))}"
     title = marked(str(item["title"]), item.get("scripted"), item.get("forkedFrom"))

@@ -20,6 +20,7 @@ from api.cli.reader_port import (
     WaitingItems,
     as_seen,
     marked,
+    with_branch,
     with_landing,
     with_pull_request,
 )
@@ -130,7 +131,7 @@ def _of_row(row: ListRow) -> SessionLine:
     status = with_landing(
         as_seen(row.status, held=row.cause == "held"), json.loads(row.landing) if row.landing is not None else None
     )
-    status = with_pull_request(status, _pull_of(row.pull_request, row.status))
+    status = with_branch(with_pull_request(status, _pull_of(row.pull_request, row.status)), needed=row.needs_branch)
     return SessionLine(row.session_id, status, updated, marked(row.title, row.scripted, row.forked_from))
 
 

@@ -104,3 +104,8 @@ def with_pull_request(status: str, pull: "PullRequestRow | None") -> str:
     if pull is None:
         return status
     return f"{status}, {pull_request_in_short(pull)}"
+
+
+def with_branch(status: str, *, needed: bool | int) -> str:
+    """The status, and that a person has to check out another branch first."""
+    return f"{status}, {sentence('waits for you: its branch is checked out')}" if needed else status

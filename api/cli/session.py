@@ -18,7 +18,7 @@ from api.cli.reader_port import as_seen
 from api.cli.result_notes import checks, only_applies, unchecked, weaker
 from api.cli.tables import shortened
 from api.cli.terminal import counted, local_time, one_line, visible_name
-from api.cli.waits import doing, is_waiting, questions, why_waiting
+from api.cli.waits import doing, is_waiting, needs_branch, next_of, questions, why_waiting
 from domain.values.words import of_environment, words
 from projections.record import status
 
@@ -61,6 +61,7 @@ def details(session: "Session", commands: list[str], cause: "ExplainedCause | No
         ("proves less", "\n".join(islice(weaker(session), _FILES))),
         ("at work", ", ".join(doing(turn) for turn in turns if not is_waiting(turn))),
         ("waits for", "\n".join(doing(turn) for turn in turns if is_waiting(turn))),
+        ("next", next_of(session) if needs_branch(turns) else ""),
         *questions(session),
         ("parent", session.get("parent") or ""),
         ("discussed in", ", ".join(session.get("children") or ())),

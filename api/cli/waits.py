@@ -1,10 +1,11 @@
 """The things that a session waits for, in words: an agent's turn, the next attempt at it, or a person's answer."""
 
+import shlex
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from api.cli.labels import recorded, sentence
-from api.cli.terminal import local_time, say
+from api.cli.terminal import local_time, say, visible_name
 
 if TYPE_CHECKING:
     from api.cli.answers import Session, TurnView
@@ -62,11 +63,41 @@ def _why_queued(turn: "TurnView") -> str:
 def reason(turn: "TurnView") -> str:
     """Why the turn waits, and when the next attempt begins."""
     code = str(turn["waitingFor"])
-    why = sentence("permission") if code == "permission" else recorded("failure", code).replace("_", " ")
+    why = _cause(turn, code)
     if not turn.get("waitingUntil"):
         return why
     when = "{reason}; attempt {number} at {time}"
     return sentence(when, reason=why, number=turn["attempt"], time=local_time(turn["waitingUntil"]))
+
+
+def _cause(turn: "TurnView", code: str) -> str:
+    match code:
+        case "permission":
+            return sentence("permission")
+        case "branch" if place := turn.get("checkedOutIn"):
+            return sentence("waits for you: its branch is checked out in {path}", path=visible_name(place))
+        case "branch":
+            return sentence("waits for you: its branch is checked out")
+        case _:
+            return recorded("failure", code).replace("_", " ")
+
+
+def needs_branch(turns: "Iterable[TurnView]") -> bool:
+    """True if one of the turns waits until a person has checked out another branch."""
+    return any(turn.get("waitingFor") == "branch" for turn in turns)
+
+
+def next_of(session: "Session") -> str:
+    """The command that asks at once, after the one that makes room for it where a person has the branch checked out;
+    where no folder is named, that was deleted, and only git still knows it."""
+    again = f"hansard retry {session['id']}"
+    turns = [turn for turn in session.get("outstandingTurns") or () if turn.get("waitingFor") == "branch"]
+    if not turns:
+        return sentence("{command} (asks at once)", command=again)
+    places = dict.fromkeys(turn.get("checkedOutIn") for turn in turns)
+    first = [f"git -C {shlex.quote(place)} switch -" if place else "git worktree prune" for place in places]
+    steps = (sentence("first: {command}", command=command) for command in first)
+    return "\n".join([*steps, sentence("then: {command}", command=again)])
 
 
 def questions(session: "Session") -> Pairs:
@@ -97,7 +128,7 @@ def why_waiting(session: "Session") -> Pairs:
         return []
     return [
         ("waits for", "\n".join(doing(turn) for turn in turns)),
-        ("next", sentence("{command} (asks at once)", command=f"hansard retry {session['id']}")),
+        ("next", next_of(session)),
     ]
 
 

@@ -19,7 +19,9 @@ FORMAT: Final = 3
 """The store's, without importing the store: a log of another format is left to it."""
 _BEHIND: Final = "SELECT count(*) FROM progress WHERE error IS NOT NULL OR position <> ?"
 _NEWEST_ROWS: Final = (
-    "SELECT session_id, status, updated_at, title, landing, scripted, pull_request, forked_from, cause"
+    "SELECT session_id, status, updated_at, title, landing, scripted, pull_request, forked_from, cause,"
+    " EXISTS (SELECT 1 FROM overview_turns AS turn"
+    " WHERE turn.session_id = overview.session_id AND turn.waiting_for = 'branch')"
     " FROM overview"
     " WHERE kind = coalesce(:kind, kind) AND status = coalesce(:status, status) ORDER BY created DESC LIMIT :limit"
 )
@@ -50,6 +52,7 @@ class ListRow(NamedTuple):
     pull_request: str | None = None
     forked_from: str | None = None
     cause: str | None = None
+    needs_branch: int = 0
 
 
 class NeedRow(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
-from api.web.model import REASON, badge, clock, money, owner, paused_until
+from api.web.model import REASON, Paused, badge, clock, money, owner, paused
 from api.web.plain_text import cut, cut_plain, short_command
 from projections.engine.ports import Database
 from projections.sessions import overview
@@ -32,7 +32,7 @@ class ListedRow(NamedTuple):
     of: SessionItem
     cost: str
     lasted: str
-    paused_until: str
+    paused: Paused | None
     badge: str
     ended: EndFacts | None
     labels: Sequence[str]
@@ -51,7 +51,7 @@ def _item(item: SessionItem, facts: overview.Facts | None) -> ListedRow:
         of=item,
         cost=money(facts.cost_micros) if facts else "",
         lasted=clock(facts.lasted_ms) if facts and item.outcome else "",
-        paused_until=paused_until(item.outstanding_turns),
+        paused=paused(item.outstanding_turns),
         badge=badge(item),
         ended=_ended(item),
         labels=[cut(label, 64) for label in item.labels[:5]],

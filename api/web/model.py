@@ -4,7 +4,7 @@ Every text is cut here, so that the size of a page is bounded whatever agents wr
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from domain.values.budget import dollars
 from projections.views.session import IMPORTED, TurnView, is_imported
@@ -17,6 +17,8 @@ ICONS: Final = {
     "pending": "○",
     "running": "▸",
     "paused": "‖",
+    "waits_for_you": "!",
+    "waits_for_setup": "‖",
     "success": "✓",
     "completed": "✓",
     "unchanged": "=",
@@ -81,10 +83,24 @@ def badge(item: SessionItem) -> str:
     return "unchanged" if item.outcome is not None and item.outcome.reason == "no_change" else item.status
 
 
-def paused_until(turns: Sequence[TurnView]) -> str:
-    """Returns when the first of these turns is tried again, where all of them wait for their next attempt; else ""."""
+class Paused(NamedTuple):
+    """A session that only waits for its next attempt: until when, and the badge that says for whom."""
+
+    until: str
+    badge: str
+
+
+_PAUSES: Final = {"branch": "waits_for_you", "setup": "waits_for_setup"}
+"""The badges of waits that are not for a provider; the first is for a person, who can end it."""
+
+
+def paused(turns: Sequence[TurnView]) -> Paused | None:
+    """Returns until when the first of these turns waits, where all of them wait for their next attempt; else None."""
     hours = [turn.waiting_until or "" for turn in turns if turn.work != "wait"]
-    return min(hours) if hours and all(hours) else ""
+    if not hours or not all(hours):
+        return None
+    causes = {turn.waiting_for for turn in turns}
+    return Paused(min(hours), next((badge for cause, badge in _PAUSES.items() if cause in causes), "paused"))
 
 
 _ICON_STATES: Final = {

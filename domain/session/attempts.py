@@ -57,6 +57,14 @@ class Failure(Value):
         """The detail, as a sentence if it is one."""
         return self.sentence or self.detail
 
+    @property
+    def checked_out_in(self) -> str | None:
+        """The folder in which a person has the session's branch checked out, where that is the reason."""
+        detail = self.sentence.params.get("detail") if self.sentence is not None else None
+        if self.code != "branch" or not isinstance(detail, Sentence) or detail.code != "branch_checked_out":
+            return None
+        return str(detail.params["path"])
+
     def rewritten(self, change: Callable[[str], str]) -> Self:
         """The failure with `change` applied to its reason, for example to remove secrets."""
         why = rewritten(self.why, change)
@@ -107,6 +115,8 @@ class Tries:
     """What was wrong with the last answer, if the agent is asked again."""
     new_conversation: bool = False
     """Whether the next attempt starts a new conversation, because the last one was lost."""
+    checked_out_in: str | None = None
+    """The folder in which a person has the branch checked out that the turn waits for."""
 
 
 FRESH = Tries()
@@ -214,6 +224,7 @@ def after(tries: Tries, failure: Failure, step: NextAttempt, *, agent: str) -> T
         reason=failure.code if step.at is not None else None,
         problem=failure.why if repair else "",
         new_conversation=step.next == "new_conversation",
+        checked_out_in=failure.checked_out_in if step.at is not None else None,
     )
 
 

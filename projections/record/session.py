@@ -117,6 +117,7 @@ def turn_view(turn: Outstanding, *, asks: bool = False) -> TurnView:
         attempt=turn.tries.ended + 1 if turn.tries.ended else None,
         waiting_until=iso(turn.tries.until) if turn.tries.until is not None else None,
         waiting_for="permission" if asks else turn.tries.reason,
+        checked_out_in=turn.tries.checked_out_in,
     )
 
 

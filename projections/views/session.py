@@ -47,6 +47,12 @@ class TurnView(View):
         exclude_if=absent,
         description="why it waits: the failure's code, `permission`, `machine`, or `imported` with another log",
     )
+    checked_out_in: str | None = Field(
+        default=None,
+        exclude_if=absent,
+        description="the folder in which the session's branch is checked out, if it waits for that (`branch`): check "
+        "out another one there first",
+    )
     machine: str | None = Field(
         default=None,
         exclude_if=absent,

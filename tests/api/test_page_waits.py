@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from api.web.model import ICONS, Paused, paused
 from api.web.session.gantt import GanttBar, split
+from domain.values.words import words
+from projections.views.session import TurnView
 from tests.api.scenes import at_checkpoint, begun, failed, held_fork, reached, two_iterations, under_review
 from tests.api.seen import page
 from tests.api.server import delivery, session, start, until
@@ -156,3 +159,32 @@ def test_a_cancelled_turn_has_not_failed(client: TestClient) -> None:
     assert bars(panel(client, session_id, "gantt"))["planner"] == ["stop"]
     forked = held_fork(client, two_iterations(client))
     assert "bad" not in bars(panel(client, forked, "gantt"))["architect"]
+
+
+@pytest.mark.parametrize(
+    ("causes", "badge"),
+    [
+        (["branch"], "waits_for_you"),
+        (["setup"], "waits_for_setup"),
+        (["rate_limit"], "paused"),
+        (["rate_limit", "setup"], "waits_for_setup"),
+        (["setup", "branch"], "waits_for_you"),
+    ],
+)
+def test_the_badge_of_a_pause_says_for_whom_it_is(causes: list[str], badge: str) -> None:
+    place: dict[str, Any] = {"work": "ask", "agent": "a", "role": "dev", "phase": None, "round": None}
+    turns = [
+        TurnView(
+            turn_id=f"t{n}",
+            requested_at=f"2026-01-01T00:00:0{n}Z",
+            waiting_until=f"2026-01-01T00:01:0{n}Z",
+            waiting_for=cause,
+            **place,
+        )
+        for n, cause in enumerate(causes)
+    ]
+    assert paused(turns) == Paused("2026-01-01T00:01:00Z", badge)
+    assert paused([*turns, TurnView(turn_id="at work", requested_at="2026-01-01T00:00:09Z", **place)]) is None
+    assert badge in ICONS
+    for language in ("en", "ko"):
+        assert words(language, "api.web").of("status", badge) not in ("", badge)

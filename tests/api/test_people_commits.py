@@ -1,5 +1,6 @@
 """People commit to a session's branch, delete it, reset it, merge it: nothing is overwritten (contract-3 §18)."""
 
+import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,9 +10,12 @@ import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
+from api.cli.options import Where
+from api.cli.session import details, why_stopped
+from api.cli.session_list import list_sessions
 from tests.api.orchestrating import orchestration, rested, run
 from tests.api.pulling import begin, claim, result, team
-from tests.api.seen import page, review
+from tests.api.seen import Seen, page, review
 from tests.api.server import Json, delivery, ended, events, inside, only, reached, session, start
 from tests.api.test_baseline import repository
 from tests.api.test_revisions import git, revise
@@ -179,6 +183,7 @@ def test_what_fails_together_rests_and_a_request_gives_both_to_the_developer(
     after, hers = while_at_work(client, folder, tmp_path, a_txt="no\n")
     branch = after["result"]["branch"]
     assert after["status"] == "failed" and "Ann" in after["lastError"] and "validation fails" in after["lastError"]
+    assert ".." not in after["lastError"], "each sentence ends once"
     assert git(folder, "rev-parse", branch) == hers, "nothing was published over a validation that fails"
     assert only(events(client, after["id"]), "session.commits_taken") == []
     assert {"retry", "revise"} <= set(client.get(f"/api/sessions/{after['id']}").json()["availableCommands"])
@@ -238,6 +243,45 @@ def test_a_branch_that_is_checked_out_meanwhile_is_waited_for(tmp_path: Path, fo
         git(folder, "checkout", "-q", it["result"]["base"]["branch"])
         assert ended(client, it["id"])["status"] == "success"
         assert git(folder, "show", f"{branch}:b.txt") == "two"
+
+
+@pytest.mark.parametrize("name", ["shop", "Ann's shop"])
+def test_a_wait_for_a_branch_says_that_it_is_for_the_person_and_what_to_do_first(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the page in both languages, in `show`, `explain` and `list`: what they say first works, and `retry` then."""
+    monkeypatch.setenv("HANSARD_LANG", "en")
+    folder = repository(tmp_path / name, **{"a.txt": "first\n"})
+    with inside(tmp_path / "slow", trust="all", sandbox="off", retry_seconds=60) as client:
+        it = made(client, folder, SECOND | ASKS)
+        branch = it["result"]["branch"]
+        revise(client, it, {"text": "Go on."})
+        asked(client, it)
+        git(folder, "checkout", "-q", branch)
+        allow(client, it)
+        reached(client, it["id"], "turn.attempt_failed")
+        answer = client.get(f"/api/sessions/{it['id']}").json()
+        [turn] = answer["session"]["outstandingTurns"]
+        assert (turn["waitingFor"], turn["checkedOutIn"]) == ("branch", str(folder))
+        cause = client.get(f"/api/sessions/{it['id']}/explain").json()["cause"]
+        first = f"git -C {shlex.quote(str(folder))} switch -"
+        for shown in (details(answer["session"], []), why_stopped(answer["session"], [], cause)):
+            rows = dict(shown)
+            assert f"waits for you: its branch is checked out in {folder}" in rows["waits for"]
+            assert rows["next"] == f"first: {first}\nthen: hansard retry {it['id']}"
+        list_sessions(where=Where(database=str(tmp_path / "slow" / "hansard.db")))
+        assert "running, waits for you: its branch is checked out" in capsys.readouterr().out
+        for language, badge in (("en", "Waits for you"), ("ko", "사용자 대기")):
+            seen = {"accept-language": language}
+            html = page(client, f"/sessions/{it['id']}", **seen)
+            head = Seen(html.partition('<header class="head"')[2].partition("</header>")[0]).text
+            assert head.count(badge) == 2 and str(folder) in head and first in head, head
+            assert "Provider wait" not in head and "제공자 대기" not in head and "is running" not in head
+            assert badge in Seen(page(client, "/", **seen)).text
+        subprocess.run(("sh", "-c", first), check=True, capture_output=True)
+        assert client.post(f"/api/sessions/{it['id']}/retry", json={}).status_code < 300
+        assert ended(client, it["id"])["status"] == "success"
+        assert "checkedOutIn" not in str(session(client, it["id"]))
 
 
 def test_a_branch_that_was_deleted_is_made_again(client: TestClient, folder: Path) -> None:

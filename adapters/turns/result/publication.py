@@ -70,7 +70,11 @@ async def publish(job: Job, workspaces: Workspaces, fencing: Fencing, check: Che
 def _passing(job: Job, people: PeopleCommits, result: MergedCheck) -> PeopleCommits:
     """The commits, with the commands that pass on them and the work. Raises CommitsFail."""
     if result.reasons:
-        fields = {"branch": _wanted(job), "by": people.by, "reasons": "; ".join(result.reasons[:3])}
+        fields = {
+            "branch": _wanted(job),
+            "by": people.by,
+            "reasons": "; ".join(reason.removesuffix(".") for reason in result.reasons[:3]),
+        }
         raise CommitsFail(Sentence("commits_fail_validation", **fields))
     return people.changed(validated=result.commands)
 

@@ -99,12 +99,14 @@ def head(context: PanelContext) -> Head:
     waits = context.needs_somebody and context.badge != "exhausted"
     if context.unchanged:
         card = card._replace(summary=without_unchanged(card.summary, context.language))
-    why = card.summary if waits else context.outcome
+    pauses = _paused(context)
+    for_branch = any(pause.wait.cause == "branch" for pause in pauses)
+    why = "" if for_branch else card.summary if waits else context.outcome
     why = without_unchanged(why, context.language) if context.unchanged else why
     error = context.session.last_error if context.badge in ("failed", "partial") and not _unready(context) else ""
     cause, sentence = cause_of(context), error or (why if " " in why else "")
     because = _because(context, cause, sentence)
-    begins = lead(context, card) or _unprepared(context, cause)
+    begins = None if for_branch else lead(context, card) or _unprepared(context, cause)
     return Head(
         unchanged=context.unchanged,
         lead=begins,
@@ -125,19 +127,20 @@ def head(context: PanelContext) -> Head:
         cost=money(_spent(context)),
         forked_from=context.past(context.trail.forks)[-1:],
         elapsed=context.elapsed,
-        paused=() if begins else _paused(context),
+        paused=pauses,
         clock=context.clock,
     )
 
 
 def _paused(context: PanelContext) -> tuple[Pause, ...]:
-    """The turn that is tried again first, where the session does nothing but wait for that."""
+    """The turn that is tried again first, where the session does nothing but wait for that; one that a person can help
+    comes before others."""
     turns = [turn for turn in context.view.outstanding_turns if turn.work != "wait"]
     waits = [(turn.agent, wait_of(context, turn.turn_id)) for turn in turns]
     timed = [Pause(cut(agent, 60), wait) for agent, wait in waits if wait and wait.until]
     if context.imported or len(timed) < len(waits):
         return ()
-    return tuple(sorted(timed, key=lambda pause: pause.wait.until)[:1])
+    return tuple(sorted(timed, key=lambda pause: (pause.wait.cause != "branch", pause.wait.until))[:1])
 
 
 def _spent(context: PanelContext) -> int | None:

@@ -18,7 +18,7 @@ from api.http.requests import answer_headers, number, only
 from api.node.session_answers import not_run_here
 from api.system import System
 from api.web.home_rows import RUNNING
-from api.web.model import ICONS, badge, clock, icon_of, paused_until
+from api.web.model import ICONS, Paused, badge, clock, icon_of, paused
 from api.web.renderer import KEY, explicit, fragment, language_of, may_send, needs, page, render
 from api.web.sent_forms import NOTHING, Sent
 from api.web.session.act import act
@@ -285,9 +285,9 @@ def _badge_now(inside: System, now: Session) -> str:
     return "waiting_for_decision" if needs_choice else badge_of(now)
 
 
-def _paused(session: Session) -> str:
-    """Until when a session only waits for its next attempt."""
-    return paused_until(view(session).outstanding_turns) if badge_of(session) in RUNNING else ""
+def _paused(session: Session) -> Paused | None:
+    """Until when a session only waits for its next attempt, and for whom."""
+    return paused(view(session).outstanding_turns) if badge_of(session) in RUNNING else None
 
 
 def _follows(now: Session) -> str:

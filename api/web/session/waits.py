@@ -1,5 +1,6 @@
 """Tells what a turn that is not over waits for, when people were asked during it, and how the judge found its work."""
 
+import shlex
 from collections import defaultdict
 from typing import Final, NamedTuple
 
@@ -19,11 +20,17 @@ Span = tuple[int, int]
 class TurnWait(NamedTuple):
     """The reason for which a turn waits: a permission, or the code of the last failure. `until` is when its next
     attempt begins, "" if that depends on a person. `counts`: whether the time is part of the budget; None without such
-    a budget."""
+    a budget. `checked_out_in`: the folder in which a person has the branch checked out that it waits for."""
 
     cause: str
     until: str
     counts: bool | None
+    checked_out_in: str = ""
+
+    @property
+    def first(self) -> str:
+        """The command with which a person checks out another branch than the one that is waited for."""
+        return f"git -C {shlex.quote(self.checked_out_in)} switch -" if self.checked_out_in else "git worktree prune"
 
 
 def wait_of(context: PanelContext, turn_id: str) -> TurnWait | None:
@@ -37,7 +44,8 @@ def wait_of(context: PanelContext, turn_id: str) -> TurnWait | None:
         return TurnWait(PERMISSION, "", False if is_timed else None)
     if turn.tries.until is None:
         return None
-    return TurnWait(turn.tries.reason or "", iso(turn.tries.until), turn.provider_wait is None if is_timed else None)
+    counts = turn.provider_wait is None if is_timed else None
+    return TurnWait(turn.tries.reason or "", iso(turn.tries.until), counts, turn.tries.checked_out_in or "")
 
 
 def verdict_on(context: PanelContext, entry: TurnEntry) -> bool | None:

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from api.cli.progress import summary
 from api.cli.session import details, reason_of, why_stopped
-from api.cli.waits import doing, is_waiting, mark_queued
+from api.cli.waits import doing, is_waiting, mark_queued, next_of
 from domain.session.attempts import Unready
 from tests.api.cli.conftest import Hansard
 from tests.api.server import delivery, inside, reached, start
@@ -126,3 +126,19 @@ def test_what_no_worker_has_claimed_is_not_at_work() -> None:
 @pytest.mark.parametrize("code", get_args(Unready))
 def test_the_reason_why_nothing_began_is_a_sentence(code: str) -> None:
     assert " " in reason_of({"reason": code})
+
+
+@pytest.mark.parametrize(
+    ("places", "first"),
+    [
+        (["/my shop"], ["first: git -C '/my shop' switch -"]),
+        ([None], ["first: git worktree prune"]),
+        (["/a", "/a", None], ["first: git -C /a switch -", "first: git worktree prune"]),
+    ],
+)
+def test_a_wait_for_a_branch_names_what_to_do_before_the_retry(places: list[str | None], first: list[str]) -> None:
+    turns: Any = [
+        {"waitingFor": "branch", "checkedOutIn": place} if place else {"waitingFor": "branch"} for place in places
+    ]
+    session: Any = {"id": "delivery-1", "outstandingTurns": turns}
+    assert next_of(session).split("\n") == [*first, "then: hansard retry delivery-1"]
