@@ -173,10 +173,13 @@ def _cargo(workspace: Path, projects: Layout) -> Iterator[Escape]:
 
 
 def _cargo_paths(table: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """Every `path = "…"` of a dependency, replacement or patch, at any depth, and of the library itself."""
+    """Every `path = "…"` of a dependency, replacement or patch, at any depth, and of the library itself; not what other
+    tools keep in the manifest."""
     for key, value in table.items():
         if not isinstance(value, dict):
             continue
+        if key in ("package", "workspace"):
+            value = {name: part for name, part in value.items() if name != "metadata"}
         if isinstance(path := value.get("path"), str):
             yield key, path
         yield from _cargo_paths(value)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from adapters.store.postgres.address import address_of, is_shared
 from api.node.local_files import default_log, node_folder, views_of
@@ -159,9 +159,11 @@ class Settings(BaseModel):
             raise ValueError(Sentence("not_a_log_address"))
         return url
 
-    def __init__(self, **arguments: Any) -> None:  # as pydantic's own
-        """What is not given is taken from the environment."""
-        super().__init__(**(_variables(type(self).model_fields) | arguments))
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Take what is not given from the environment."""
+        return _variables(cls.model_fields) | arguments
 
     @field_validator("command_memory_bytes")
     @classmethod

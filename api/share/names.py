@@ -26,9 +26,12 @@ _PART: Final = r"[^\s/\\:*?\"'`<>|(){}\[\],;$=&#]+"
 _PATH: Final = re.compile(rf"(?:(?<![\w.:/\\~*)\]}}>-])|(?<=file://))(~[\w.-]*|(?=/))((?:/{_PART}){{1,3}})")
 _DRIVE: Final = re.compile(rf"(?<![{_A}])([A-Za-z]:)[\\/]+((?:{_PART}(?: {_PART}){{0,4}}[\\/]+){{0,2}}{_PART})")
 _UNC: Final = re.compile(rf"(?<![\\\w:])\\\\+([{_A}][{_A}.-]*)\\+({_PART})")
-_OF_SYSTEMS: Final = frozenset("bin boot dev etc lib lib32 lib64 proc sbin sys usr".split())  # noqa: SIM905
-"""What is there on every machine."""
-_PERSONAL: Final = frozenset("home Users root srv opt mnt tmp var data work Volumes private media".split())  # noqa: SIM905
+_OF_SYSTEMS: Final = frozenset(("bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "proc", "sbin", "sys", "usr"))
+"""Folders that are on every machine."""
+_PERSONAL: Final = frozenset(
+    (*("home", "Users", "root", "srv", "opt", "mnt", "tmp"), *("var", "data", "work", "Volumes", "private", "media"))
+)
+"""Folders whose paths say most of a person."""
 _DEEP: Final = 3
 """Parts of a path that are listed."""
 

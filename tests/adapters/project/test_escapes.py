@@ -160,6 +160,12 @@ def test_a_cargo_library_outside_is_an_escape(tmp_path: Path) -> None:
     assert [escape.path for escape in look(workspace, "cargo", "test").escapes] == [str(tmp_path / "x.rs")]
 
 
+@pytest.mark.parametrize("table", ["package", "workspace"])
+def test_what_other_tools_keep_in_a_cargo_manifest_is_no_escape(tmp_path: Path, table: str) -> None:
+    workspace = write(tmp_path / "w", **{"Cargo.toml": f'[{table}.metadata.book]\npath = "../book"\n'})
+    assert not look(workspace, "cargo", "test").escapes
+
+
 def test_cargo_overrides_outside_are_escapes_in_any_folder(tmp_path: Path) -> None:
     files = {
         "core/Cargo.toml": '[dependencies]\na = { path = "../../a" }\n',
