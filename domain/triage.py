@@ -13,7 +13,7 @@ from domain.values.words import SPACE, composed, trimmed
 
 
 class SignalWords(Value):
-    """What to look for: `anywhere` also matches inside words, `whole` only between ASCII word boundaries; in any
+    """The words to look for: `anywhere` also matches inside words, `whole` only between ASCII word boundaries; in any
     case."""
 
     anywhere: tuple[str, ...] = ()

@@ -67,7 +67,7 @@ def _included(text: str) -> Iterator[str]:
 
 
 def _blocks(lines: list[str]) -> Iterator[str]:
-    """What stands below each `include`."""
+    """Yields the text that stands below each `include`."""
     for number, line in enumerate(lines):
         match = _INCLUDE.match(line)
         if match is None:

@@ -133,7 +133,7 @@ def _deciding_part(source: ChangedSource, side: Literal["before", "after"]) -> o
 
 
 class _Marks(NamedTuple):
-    """How many assertions a file has, and how many of its tests it skips or expects to fail."""
+    """The number of assertions in a file, and of its tests that are skipped or expected to fail."""
 
     assertions: int = 0
     skips: int = 0

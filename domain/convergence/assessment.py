@@ -174,8 +174,9 @@ def _course(rounds: Sequence[Round | RoundText], profile: Profile) -> Course:
 
 
 def stop_reason(recommendation: Recommendation, rounds: int, limit: int) -> Ending | None:
-    """Why the discussion ends after this many rounds, or None if it continues. `limit` is the maximum number of rounds,
-    but at least the strategy's minimum (K-28). Reaching it without converging or stalling is a separate reason."""
+    """Returns why the discussion ends after this many rounds, or None if it continues. `limit` is the maximum number of
+    rounds, but at least the strategy's minimum (K-28). Reaching it without converging or stalling is a separate
+    reason."""
     if recommendation != "continue":
         return recommendation
     return "limit" if rounds >= limit else None

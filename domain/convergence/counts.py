@@ -19,7 +19,7 @@ _MARKUP = str.maketrans({"’": "'", "*": None, "`": None, "~": None})
 
 
 class AgreementSignals(NamedTuple):
-    """How many words of a text agree and disagree."""
+    """The numbers of words in a text that agree and that disagree."""
 
     agreement: int
     disagreement: int
@@ -32,7 +32,7 @@ class AgreementSignals(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What is needed to judge a text: its signals, the words to compare, and whether it has any words at all, however
+    """A text as far as it is judged: its signals, the words to compare, and whether it has any words at all, however
     short."""
 
     signals: AgreementSignals

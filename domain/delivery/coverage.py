@@ -90,8 +90,8 @@ def _lcov(text: str) -> Iterator[tuple[str, RunLines]]:
 
 
 class ReportNames(NamedTuple):
-    """How names in a report become paths from the top: `tops` are the ways to write the top's own path, `folders` those
-    that relative names may begin at."""
+    """The rules by which names in a report become paths from the top: `tops` are the ways to write the top's own path,
+    `folders` those that relative names may begin at."""
 
     tops: Collection[str]
     folders: Sequence[str]

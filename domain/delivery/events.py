@@ -43,7 +43,7 @@ class Issue(Value):
 
 
 class DeliveryEvent(DomainEvent):
-    """Who speaks, about which phase and iteration, and the budget at that moment (S4)."""
+    """The speaker of an event, its phase and iteration, and the budget at that moment (S4)."""
 
     role: str = Field(default="supervisor", description="who speaks; the supervisor is Hansard itself")
     message: str = Field(default="", description="the event as a sentence")

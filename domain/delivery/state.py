@@ -19,7 +19,7 @@ from domain.values.sentences import Sentence
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Where an exhausted delivery resumes."""
+    """The place where an exhausted delivery resumes."""
 
     phase: Phase
     iteration: int

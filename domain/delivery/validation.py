@@ -279,7 +279,7 @@ class Baseline(Value):
 
 
 def unready(baseline: Baseline) -> Failure | None:
-    """Why the validation would prove nothing, and what to do; None if it can be trusted."""
+    """Tells why the validation would prove nothing, and what to do; None if it can be trusted."""
     for setup in baseline.setup:
         if not setup.passed:
             return Failure.of("setup_failed", with_output(_of_setup(setup), setup.tail))

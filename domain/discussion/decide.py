@@ -141,8 +141,8 @@ def record_reply(now: Talk, command: RecordReply) -> Events:
 
 
 def _contradiction(now: Talk, command: RecordReply, role: str) -> Failure | None:
-    """Why a judging voice is asked once more: it decides in two ways. It may answer in prose, so a reply without a
-    verdict is none. Under the old rules, nobody is asked again."""
+    """Tells that a judging voice decides in two ways, for which it is asked once more. It may answer in prose, so a
+    reply without a verdict is no contradiction. Under the old rules, nobody is asked again."""
     state = now.state
     part = STRATEGIES[state.strategy].part(len(state.rounds) + 1)
     if role == "synthesizer" or not part.judges or state.retry == ONCE:

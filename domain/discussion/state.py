@@ -66,7 +66,7 @@ class RoundContribution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionRecord:
-    """How it ended: `choice`, and whether a person made it."""
+    """The decision that ended it: its `choice`, who made it, and when (milliseconds)."""
 
     choice: str
     actor: str = "policy"
@@ -124,7 +124,7 @@ class Discussion(Session):
 
     @property
     def reason(self) -> str | None:
-        """Why its rounds are over, as a short code."""
+        """Returns why its rounds are over, as a short code; None while they are not."""
         return "turn_failed" if self.stop_reason == "error" else self.stop_reason
 
     @property

@@ -17,7 +17,7 @@ _QUIET: Final = 2
 
 
 class Advice(NamedTuple):
-    """What to do after the looks so far: `quiet` counts those at the end in which nothing mattered. `still_open` are
+    """The advice after the looks so far: `quiet` counts those at the end in which nothing mattered. `still_open` are
     the findings that block although a second look, that of `version`, was quiet."""
 
     quiet: int
@@ -113,7 +113,8 @@ def _advice(
 
 
 def advice_on(steps: Sequence[LookStep], changes: Sequence[int], to_ask: Sequence[FactAt]) -> Advice:
-    """What to do now: a finding that only a person can settle comes first, then a change that nobody has looked at."""
+    """Advises what to do now: a finding that only a person can settle comes first, then a change that nobody has looked
+    at."""
     quiet = steps[-1].quiet if steps else 0
     last = steps[-1].version if steps else 0
     urgent = tuple(reason for reason in to_ask if reason.version > last)

@@ -50,5 +50,5 @@ class MapHunk(NamedTuple):
 
 
 def by_attention(hunks: Iterable[MapHunk]) -> list[MapHunk]:
-    """What needs a look most comes first."""
+    """Sorts hunks so that the one that needs a look most comes first."""
     return sorted(hunks, key=lambda each: (-each.rank, each.place))

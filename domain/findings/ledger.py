@@ -52,7 +52,7 @@ class FindingLedger:
 
     @property
     def advice(self) -> Advice:
-        """What to do now."""
+        """Advises what to do now."""
         return advice_on(self.steps, self.changes, self._to_ask)
 
     def add(self, moment: Moment) -> None:
@@ -153,7 +153,7 @@ class FindingLedger:
         return finding
 
     def _place(self, finding: LedgerFinding) -> None:
-        """Where the next reports may meet it; one with a key is met by its key alone."""
+        """Notes where the next reports may meet the finding; one with a key is met by its key alone."""
         self._index.place(self._named[finding.name], finding.spot, by_key=bool(finding.report.key))
 
     def _repeat(self, look: LookTaken, finding: LedgerFinding, report: FoundReport, described: Likeness) -> None:
@@ -175,7 +175,7 @@ class FindingLedger:
         self._open.keep(number, finding)
 
     def _origin(self, look: LookTaken, spot: Spot) -> tuple[FindingOrigin, FactAt]:
-        """Where a new finding comes from, by the lines that it is about."""
+        """Tells where a new finding comes from, by the lines that it is about."""
         if not spot.path:
             return "unplaced", FactAt("no_place", look.version)
         earlier = self._full_looks
@@ -192,8 +192,8 @@ class FindingLedger:
         return "missed", FactAt("lines_seen_before", earlier[bisect_left(earlier, max(author, touched))])
 
     def _close(self, look: LookTaken, seen: set[str]) -> None:
-        """What is not repeated is fixed only if its lines changed and this look had them in scope; a judge's pass says
-        so itself."""
+        """Settles what a look does not repeat: it is fixed only if its lines changed and this look had them in scope; a
+        judge's pass says so itself."""
         settled = LifeEvent(look.version, "fixed", look.by, look.number)
         by_judge, by_silence = (FactAt(fact, look.version) for fact in ("passed_by_judge", "changed_and_not_repeated"))
         for key in look.passed & self._keys.keys():

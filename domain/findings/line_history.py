@@ -54,8 +54,8 @@ _WHOLE: Final = LineReach(0, _ENDLESS)
 
 
 class ChangedFiles(NamedTuple):
-    """What a patch did: the files that it touched by their new names, and what became of old names; the texts of lines
-    that it removed and added, by file; where each of them, by any name, may have other lines."""
+    """The effect of a patch: the files that it touched by their new names, and what became of old names; the texts of
+    lines that it removed and added, by file; where each of them, by any name, may have other lines."""
 
     touched: frozenset[str]
     renamed: dict[str, str]
@@ -102,7 +102,7 @@ class LineHistory:
         return frozenset(each for number, length in changed for each in range(number - 1, number + length + 1))
 
     def number_of(self, path: str, name: int) -> int | None:
-        """Where in this file the line is now; None if it is not there."""
+        """Finds where in this file the line is now; None if it is not there."""
         return self.finder(path)(name)
 
     def finder(self, path: str) -> Callable[[int], int | None]:
@@ -313,7 +313,8 @@ def _blocks(body: Iterable[str]) -> Iterator[_Block]:
 
 
 def _heirs(sections: Sequence[_Section]) -> _Heirs:
-    """Which added lines replace which removed ones: those that say the same, in this file or another, then in order."""
+    """Finds which added lines replace which removed ones: those that say the same, in this file or another, then in
+    order."""
     numbers = {each.old: _numbers(each) for each in sections if each.old}
     heirs: _Heirs = {}
     taken: set[tuple[str, int]] = set()

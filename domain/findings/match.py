@@ -25,7 +25,7 @@ _WORDS: Final = 3
 
 
 class Spot(NamedTuple):
-    """Where something is now: the file by its present name, the line's name if it is known, and its number."""
+    """The present place of something: the file by its present name, the line's name if it is known, and its number."""
 
     path: str
     name: int | None = None
@@ -43,7 +43,7 @@ class Likeness(NamedTuple):
 
 
 class Comparable(Protocol):
-    """What a report or a finding is compared by."""
+    """A report or a finding, by the parts that are compared."""
 
     @property
     def features(self) -> Features: ...
@@ -61,7 +61,7 @@ class MatchPair(NamedTuple):
 
 
 def score(one: Comparable, other: Comparable, spread: Mapping[str, int]) -> float:
-    """How much says that both are about the same; `spread` counts the findings that name an identifier."""
+    """Weighs the signs that both are about the same; `spread` counts the findings that name an identifier."""
     here, there = one.spot, other.spot
     if here.path and there.path and here.path != there.path:
         return _NEVER
@@ -116,7 +116,7 @@ class FindingIndex:
         self._phrasings[features.phrasing].append(number)
 
     def place(self, number: int, spot: Spot, *, by_key: bool) -> None:
-        """Where a finding is from now on, and whether it is met by its key alone."""
+        """Notes where a finding is from now on, and whether it is met by its key alone."""
         for group in self._beside(self._spots.get(number, NOWHERE)):
             group.discard(number)
         for group in self._beside(spot):

@@ -10,7 +10,7 @@ IssueSeverity = Literal["critical", "major", "minor", ""]
 
 
 class FoundReport(Value):
-    """What one reviewer said in one round, in its own words. `key` names the finding where the record itself does: an
+    """A report of one reviewer in one round, in its own words. `key` names the finding where the record itself does: an
     agent's phase for its judge. The rest is what the reviewer says about the place; absent parts are read from the
     words."""
 
@@ -51,7 +51,7 @@ class WorkChange(Value):
 
 
 class Dispute(Value):
-    """Who works does not agree with these reports."""
+    """An objection to these reports, from the agent that does the work."""
 
     version: int
     reports: tuple[FoundReport, ...]

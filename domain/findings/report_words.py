@@ -74,7 +74,7 @@ _BLAND: Final = frozenset(
 
 
 class Features(NamedTuple):
-    """What is compared of a report."""
+    """The features by which reports are compared."""
 
     path: str
     line: int | None
@@ -89,7 +89,7 @@ class Features(NamedTuple):
 
 @lru_cache(maxsize=4_096)
 def features_of(report: FoundReport) -> Features:
-    """What the report says, or what its words say where it does not."""
+    """Returns what the report says, or what its words say where it does not."""
     text = f"{report.title}\n{report.detail}"[:_LONGEST]
     prose = _CODE.sub(" ", text) if "`" in text else text
     path, line = _place(report, text)
@@ -111,7 +111,8 @@ def forget_reports(_: str | None) -> None:
 
 
 def _names(text: str, prose: str) -> set[str]:
-    """What is quoted, and what only code writes so. No name has a blank, so each piece of the prose is read alone."""
+    """Finds the names: what is quoted, and what only code writes so. No name has a blank, so each piece of the prose is
+    read alone."""
     quoted = [each.strip().removesuffix("()") for each in _QUOTED.findall(text)] if "`" in text else []
     names = {each for each in quoted if each and not (":" in each and _PLACE.fullmatch(each))}
     if _is_marked(prose):
@@ -122,7 +123,7 @@ def _names(text: str, prose: str) -> set[str]:
 
 
 def _is_marked(text: str) -> bool:
-    """Whether a text has what every such name has, found in a fraction of the time."""
+    """Returns whether a text has what every such name has, in a fraction of the time that a search takes."""
     return "_" in text or "." in text or "(" in text or (not text.islower() and _HUMP.search(text) is not None)
 
 

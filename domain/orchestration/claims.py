@@ -15,7 +15,7 @@ Place = tuple[str, ...]
 
 
 class FileClaim(Value):
-    """Which files an agent of a plan will change, and whether it asks to work in parallel."""
+    """The files that an agent of a plan will change, and whether it asks to work in parallel."""
 
     agent: str
     parallel: OnlyTrue = False
@@ -39,7 +39,7 @@ def hindrances(claims: Sequence[FileClaim]) -> list[Sentence]:
 
 
 def _reasons(claims: Iterable[FileClaim]) -> list[str | None]:
-    """Why each claim has to wait: empty if it does not ask for parallel work, None if it need not wait."""
+    """Tells why each claim has to wait: empty if it does not ask for parallel work, None if it need not wait."""
     taken = _Taken()
     busy: set[str] = set()
     return [_admit(claim, taken=taken, busy=busy) if claim.parallel else "" for claim in claims]

@@ -270,8 +270,8 @@ def record_reply(now: Run, command: RecordReply) -> Events:
 
 
 def _failure(run: Orchestration, command: RecordReply, lane: int) -> Failure | None:
-    """Why there is no answer, or why the plan, the verdicts or the answers to comments are unreadable. Under the old
-    rules, plans and verdicts are read later."""
+    """Tells why there is no answer, or why the plan, the verdicts or the answers to comments are unreadable. Under the
+    old rules, plans and verdicts are read later."""
     if lane or run.state == "direct":
         return illegible_answers(run, command)
     if run.retry == ONCE or run.state not in ("planning", "judging"):

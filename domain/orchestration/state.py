@@ -46,7 +46,7 @@ def subtask_id(place: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkReport:
-    """What an agent reported in this round."""
+    """The report of an agent in this round."""
 
     result: str
     report: Text
@@ -55,7 +55,7 @@ class WorkReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fix:
-    """What a person wants fixed, until a verdict says that it is."""
+    """The faults that a person wants fixed, until a verdict says that they are."""
 
     issues: str
     synthesis: Text
@@ -144,7 +144,7 @@ class Orchestration(Session):
 
     @property
     def reason(self) -> str | None:
-        """Why it stopped, as a code, or that nothing was changed."""
+        """Returns why it stopped, as a code, or that nothing was changed."""
         return "no_change" if self.no_change else self.partial_reason
 
     @property

@@ -240,8 +240,8 @@ class Claims:
 
 
 class _Shown:
-    """What a commit shows of turns that it does not name: a person may write one line like an agent, but not a block of
-    them, nor the same line between the same lines."""
+    """The evidence in a commit of turns that it does not name: a person may write one line like an agent, but not a
+    block of them, nor the same line between the same lines."""
 
     def __init__(self, commit: CommitLines, works: Works) -> None:
         self._commit, self._works = commit, works

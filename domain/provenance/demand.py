@@ -20,7 +20,7 @@ _SHORTEST_NAME: Final = 4
 
 
 class NamedFinding(NamedTuple):
-    """What a review asked for; `version` is the event that contains it."""
+    """A finding of a review that asks for a change; `version` is the event that contains it."""
 
     version: int
     title: str

@@ -45,7 +45,7 @@ class PlannedSubtask(Subtask):
 
 
 class Plan(ReplyShape):
-    """Who does what; at least one subtask."""
+    """The subtasks, and who does each; there is at least one."""
 
     subtasks: Annotated[tuple[PlannedSubtask, ...], Field(min_length=1, max_length=MOST_ENTRIES)]
 

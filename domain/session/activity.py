@@ -19,7 +19,7 @@ class ToolUse(Value):
 
 
 class ActivitySummary(Value):
-    """What is kept of one attempt: the first and the last hundred tools, and how many there were."""
+    """The record of one attempt's activity: the first and the last hundred tools, and how many there were."""
 
     tools: tuple[ToolUse, ...] = ()
     tools_total: Count = 0

@@ -14,7 +14,7 @@ S = TypeVar("S", bound=Session)
 
 
 class WorkSoFar(Value):
-    """What a running attempt has done so far."""
+    """The work of a running attempt so far."""
 
     attempt: int
     seconds: float = 0.0

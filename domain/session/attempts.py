@@ -130,8 +130,8 @@ SUBSTITUTED = "substituted in a fork"
 
 
 class PersonWords(NamedTuple):
-    """What a person said, when, and in which event (its version). The words of a decision are in the review or debate
-    that was decided, `child`."""
+    """The words of a person, their occasion, and the event that has them (its version). The words of a decision are in
+    the review or debate that was decided, `child`."""
 
     version: int
     occasion: Occasion
@@ -176,7 +176,7 @@ class Outstanding(NamedTuple):
 
 
 class NextAttempt(NamedTuple):
-    """What follows a failed attempt: `at` is the time of the next one (milliseconds), None for immediately."""
+    """The step after a failed attempt: `at` is the time of the next one (milliseconds), None for immediately."""
 
     next: Next
     at: int | None = None
@@ -232,7 +232,7 @@ def after(tries: Tries, failure: Failure, step: NextAttempt, *, agent: str) -> T
 
 
 def unreadable(problem: Unreadable) -> Failure:
-    """Why an answer counts as none."""
+    """Returns a failure that says why an answer counts as none."""
     return Failure.of("unreadable", sentence_of(problem))
 
 

@@ -118,7 +118,7 @@ class CommentAnswer(Value):
 
 
 class CommentChange(Value):
-    """What a person has said about a comment last."""
+    """The newest change that a person made to the status of a comment, and why."""
 
     status: ChosenStatus
     reason: str
@@ -163,7 +163,7 @@ class CommentPlace(Value):
 
 
 class Whereabouts(Value):
-    """Where the lines of a comment are in the result as it is now. `outdated`: not all of them stand any more."""
+    """The place of a comment's lines in the result as it is now. `outdated`: not all of them stand any more."""
 
     now: CommentPlace | None = None
     outdated: bool = False

@@ -60,7 +60,7 @@ class Kind(Generic[S]):
 
 
 class Outcome(NamedTuple):
-    """What a command led to: events in order, the long texts that they refer to, and the session afterwards."""
+    """The outcome of a command: events in order, the long texts that they refer to, and the session afterwards."""
 
     events: tuple[DomainEvent, ...]
     blobs: tuple[Blob, ...]

@@ -67,7 +67,7 @@ def link_of(event: IssueLinked) -> LinkIssue:
 
 
 def _fields(event: DomainEvent, command: type[Command], *others: str) -> dict[str, object]:
-    """What the command had in common with the event."""
+    """Returns the fields that the command had in common with the event."""
     return {name: getattr(event, name) for name in command.model_fields.keys() - {"blobs", *others}}
 
 

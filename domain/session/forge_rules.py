@@ -400,7 +400,7 @@ def _title(state: Session) -> str:
 
 
 def _body(state: Session) -> str:
-    """What the pull request says of the work."""
+    """Writes the text of the pull request about the work."""
     parts = [
         "Scripted agents took part; they do no real work." if state.scripted else "",
         str(getattr(state, "final_summary", "") or ""),
@@ -419,7 +419,7 @@ def _status(state: Session, pull: OwnPullRequest) -> str:
 
 
 def status_words(state: Session, pull: OwnPullRequest) -> str:
-    """How the work stands, for the people at the issue: running, waits for you, pull request, merged."""
+    """Writes how the work stands, for the people at the issue: running, waits for you, pull request, merged."""
     if pull.state == "merged":
         head = "merged"
     elif pull.rest is not None or (state.ended and state.status not in FOLLOWED):

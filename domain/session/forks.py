@@ -17,7 +17,7 @@ RECAST: Final = "recast"
 
 @dataclass(frozen=True, slots=True)
 class Reuse:
-    """Where a fork's answers come from while nothing differs."""
+    """The source of a fork's answers while nothing differs."""
 
     source: str
     version: int

@@ -46,7 +46,7 @@ class LinkedIssue(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class OwnPullRequest:
-    """What is known about a session's pull request. Times are milliseconds."""
+    """The pull request of a session, as far as it is known. Times are milliseconds."""
 
     forge: ForgeKind
     project: str
@@ -115,12 +115,12 @@ class OwnPullRequest:
 
     @property
     def actor(self) -> str:
-        """Who acts in the record where the forge is the cause."""
+        """Names who acts in the record where the forge is the cause."""
         return f"{FORGE}{self.forge}"
 
     @property
     def rest(self) -> RestReason | None:
-        """Why nothing more is done until a person acts."""
+        """Tells why nothing more is done until a person acts; None where something is."""
         if self.state == "closed":
             return "closed" if self.follow else None
         return self.rested or (self.push.hold if self.push is not None else None)

@@ -9,7 +9,7 @@ from domain.values.base import DomainEvent, iso
 
 
 class Causation(NamedTuple):
-    """Who did it, with which command, as part of what, because of what."""
+    """The cause of a change: who made it, with which command, as part of what, because of what."""
 
     actor: str
     command_id: str
@@ -29,7 +29,7 @@ class Sight(NamedTuple):
 
 
 class Fingerprint(NamedTuple):
-    """What identifies an event: its place, the hash (hex) that covers it and its session up to it, and its time."""
+    """The identity of an event: its place, the hash (hex) that covers it and its session up to it, and its time."""
 
     position: int
     session_id: str

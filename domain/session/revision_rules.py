@@ -53,7 +53,7 @@ def _chosen(now: Now[S], command: ReviseSession) -> tuple[str, ...]:
 
 
 def not_revisable(state: Session, name: str) -> Sentence | None:
-    """Why a comment cannot be part of a change request: it is not there, or it asks for nothing any more."""
+    """Tells why a comment cannot be part of a change request: it is not there, or it asks for nothing any more."""
     comment = state.comments.by_id.get(name)
     if comment is None:
         return Sentence("session_has_no_comment", id=state.id, given=name)

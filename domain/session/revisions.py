@@ -36,7 +36,7 @@ class RevisionRequested(DomainEvent):
 
 
 class Revision(NamedTuple):
-    """What became of a person's change request, made `at` that time (milliseconds)."""
+    """A person's change request, made `at` that time (milliseconds), and what became of it."""
 
     revision_id: str
     text: Text

@@ -76,7 +76,8 @@ class Moved(Refused):
 
 
 class EventMetadata(NamedTuple):
-    """Which session, and when (milliseconds): in the envelope of an event, but not in its data."""
+    """The session of an event, and its time (milliseconds): they are in the envelope of an event, but not in its
+    data."""
 
     session_id: str
     at: int

@@ -8,7 +8,7 @@ from domain.session.waits import Need, WaitsFor, forge, held, landing, permissio
 
 
 class Summary(NamedTuple):
-    """What is said of a session wherever it is listed; `wait` is None where nothing waits for a person."""
+    """A session in short, as it is wherever it is listed; `wait` is None where nothing waits for a person."""
 
     status: str
     wait: Need | None

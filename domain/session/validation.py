@@ -194,7 +194,8 @@ class CommandRun(Value):
 
 
 class ValidationResult(Value):
-    """What the runs of a validation prove. `summary` is one or two sentences and the end of the failing output."""
+    """The result that the runs of a validation prove. `summary` is one or two sentences and the end of the failing
+    output."""
 
     passed: bool
     failure_class: FailureClass | None

@@ -21,7 +21,7 @@ _MORE: Final = frozenset({"rounds", "validation_failed"})
 
 
 class Need(NamedTuple):
-    """What a person has to give, why (a code), and what they may choose."""
+    """The need for a person: what they have to give, why (a code), and what they may choose."""
 
     waits_for: WaitsFor
     cause: str

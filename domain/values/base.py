@@ -163,7 +163,7 @@ class StartCommand(Command):
 
 
 class HansardError(Exception):
-    """What went wrong, in one sentence; a `Sentence` also has a code. `replayed`: the same answer as before.
+    """An error, in one sentence; a `Sentence` also has a code. `replayed`: the same answer as before.
 
     The tree of errors; `api.http.problems` gives each its HTTP status:
 

@@ -64,7 +64,8 @@ NOTHING: Final = Spent()
 
 
 class Used(NamedTuple):
-    """What one turn used, or a discussion for its parent."""
+    """The use of one turn, or of a discussion for its parent; `unknown` counts the turns that reported
+    nothing."""
 
     tokens: int | None
     cost_micros: int | None
@@ -126,13 +127,13 @@ class Budget(NamedTuple):
         return self.started_at + self.limits.max_minutes * self.limits.minute + self.paused
 
     def exhausted(self, *, iteration: int, at: int) -> Reason | None:
-        """Why iteration `iteration` may not begin; None if it may."""
+        """Tells why iteration `iteration` may not begin; None if it may."""
         if iteration > self.limits.max_iterations:
             return "iterations"
         return self.overdrawn(at=at)
 
     def overdrawn(self, *, at: int) -> Reason | None:
-        """Why nothing more may begin inside an iteration either; None if it may."""
+        """Tells why nothing more may begin inside an iteration either; None if it may."""
         if at > self.deadline_at:
             return "minutes"
         if _reached(self.spent.tokens, self.limits.max_tokens):

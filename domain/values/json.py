@@ -154,7 +154,7 @@ _DECODER = json.JSONDecoder(
 
 
 class _Fault:
-    """What stands in place of a value that is refused."""
+    """A mark in place of a value that is refused."""
 
 
 def _fault_or(check: Callable[[str], object]) -> Callable[[str], object]:
