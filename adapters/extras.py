@@ -1,4 +1,5 @@
-"""How to add an extra to this installation: from a clone, an address or an index, by pip or as a tool of its own."""
+"""The command that adds an extra to this installation: from a clone, an address or an index, by pip or as a tool of its
+own."""
 
 import json
 import shlex

@@ -1,4 +1,5 @@
-"""What settings refer to instead of holding it: secrets in variables and files, and addresses of other services."""
+"""References in settings, in place of what they must not hold: secrets in variables and files, and addresses of other
+services."""
 
 import json
 import os

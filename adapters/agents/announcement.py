@@ -1,4 +1,5 @@
-"""What a process that runs turns tells the others about its agents: which would fail for sure if they were asked."""
+"""The announcement of a process that runs turns to the others: which of its agents would fail for sure if they were
+asked."""
 
 import json
 from collections.abc import Mapping

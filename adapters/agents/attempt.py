@@ -1,4 +1,4 @@
-"""What one attempt has done so far, and what of it is kept."""
+"""The progress of one attempt, and the part of it that is kept."""
 
 from collections import deque
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What a failed attempt means: derives a code from the error text of a program or provider.
+"""The meaning of a failed attempt: derives a code from the error text of a program or provider.
 
 Only the last lines of the error text of a failed attempt are read: an agent may well write about rate limits in its
 answer.

@@ -1,5 +1,5 @@
-"""Whether what an agent needs is on this machine: its program on the PATH that it gets, or the key of its model.
-Nothing is started."""
+"""The needs of an agent, and whether this machine meets them: its program on the PATH that it gets, or the key of its
+model. Nothing is started."""
 
 import shutil
 from typing import Final, NamedTuple

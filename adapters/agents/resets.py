@@ -1,4 +1,4 @@
-"""When a provider can be asked again: the waits and reset times that error texts contain."""
+"""The time when a provider can be asked again: the waits and reset times that error texts contain."""
 
 import re
 import time

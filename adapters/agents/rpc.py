@@ -1,4 +1,4 @@
-"""What agents that speak JSON-RPC on their standard input and output have in common, whichever protocol they speak."""
+"""The common parts of agents that speak JSON-RPC on their standard input and output, whichever protocol they speak."""
 
 import asyncio
 from collections.abc import Coroutine

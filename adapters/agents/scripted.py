@@ -77,7 +77,7 @@ class ScriptedUsage(Usage):
 
 
 class ScriptedPermission(Value):
-    """What the agent asks permission for."""
+    """A permission that the agent asks for."""
 
     tool: Tool = "execute"
     title: Annotated[str, Field(min_length=1, max_length=16_000), AfterValidator(_without_nul)]
@@ -107,7 +107,8 @@ Entries = Annotated[
 
 
 class Scenario(Value):
-    """Who says what: by agent name or, if it is not there, by role. Lists are used in order, the last entry repeats."""
+    """The replies of all agents: by agent name or, if it is not there, by role. Lists are used in order, the last entry
+    repeats."""
 
     replies: dict[Name, Entries] = Field(default_factory=dict, max_length=200)
     delay_ms: DelayMs = 0

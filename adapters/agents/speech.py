@@ -1,4 +1,4 @@
-"""What an agent says while it works, in pieces that are worth showing."""
+"""The speech of an agent while it works, in pieces that are worth showing."""
 
 import asyncio
 from collections.abc import Callable

@@ -113,7 +113,7 @@ class Member(Value):
 
 
 class _TeamSettings(Value):
-    """What a team file sets besides its agents."""
+    """The settings of a team file besides its agents."""
 
     limits: TeamLimits = TeamLimits()
     settings: Strategies = Strategies()

@@ -29,7 +29,8 @@ _VERSION_SECONDS = 15.0
 
 
 class Trial(Value):
-    """How an agent answered. `resumed` says whether a second question continued the same conversation."""
+    """The answer of an agent that was tried. `resumed` says whether a second question continued the same
+    conversation."""
 
     name: str
     preset: str | None = None
@@ -76,7 +77,7 @@ def _why(problem: Sentence | None) -> dict[str, Any]:
 
 
 def _problem(failure: Failure) -> Sentence:
-    """Why it did not answer: the code of the failure, and its reason."""
+    """Tells why it did not answer: the code of the failure, and its reason."""
     text = f"{failure.code}: {failure.detail}"
     return Sentence.foreign(text, "failure_because", failure=Sentence(f"failure_{failure.code}"), detail=failure.why)
 

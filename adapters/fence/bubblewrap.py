@@ -63,12 +63,12 @@ class Bubblewrap:
 
     @property
     def _open(self) -> bool:
-        """Whether it needs the machine's loopback, and so gets its network."""
+        """Returns whether it needs the machine's loopback, and so gets its network."""
         return self.grant.loopback == "machine"
 
     @property
     def _alone(self) -> bool:
-        """Whether it has a network without the machine's addresses."""
+        """Returns whether it has a network without the machine's addresses."""
         shares = self.grant.loopback not in (None, "machine")
         return shares or (self.grant.network != "all" and not self._open)
 
@@ -195,7 +195,7 @@ def _starter() -> bytes:
 
 @cache
 def _interpreter() -> tuple[Path, ...]:
-    """What the starter needs and the system's folders do not have."""
+    """Returns the folders that the starter needs and the system's folders do not have."""
     base = Path(sys.base_prefix).resolve()
     return () if inside(base, SYSTEM) else (base,)
 
@@ -219,7 +219,8 @@ def _own() -> tuple[str, ...]:
 
 
 def _plain_user() -> tuple[str, ...]:
-    """What makes root another user inside, who is in the system's table; nothing where that is not possible."""
+    """Returns the options that make root another user inside, one in the system's table; none where that is not
+    possible."""
     if os.geteuid() != 0 or _NO_NAMESPACES[0] not in _own():
         return ()
     try:

@@ -26,7 +26,7 @@ the turn are found and ended by a sweep."""
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a program may access. Everything else is read-only, or does not exist inside.
+    """The access that a program is granted. Everything else is read-only, or does not exist inside.
 
     `writable`: folders that it may change, including the workspace and its private home. `readable`: more folders that
     it may read. `hidden`: folders that must not exist inside, even below a readable one, unless granted here. `linked`:
@@ -109,7 +109,7 @@ class Fence(Protocol):
         """The command that runs `argv` inside. Raises OSError or ValueError if the program does not exist there."""
 
     def refusal(self, exit_code: int | None, stderr: str) -> str | None:
-        """Why the program never started, if its end shows it."""
+        """Tells why the program never started, if its end shows it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
-"""What forges send, parsed strictly: models that name the fields that are needed, and refuse everything else than what
-is documented. Fields that are not needed are ignored."""
+"""The documents of forges, parsed strictly: models that name the fields that are needed, and refuse everything else
+than what is documented. Fields that are not needed are ignored."""
 
 import re
 from collections.abc import Iterable

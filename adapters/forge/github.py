@@ -207,11 +207,11 @@ class GithubForge(RestForge):
         return comments_since(made, since, complete=lines.complete and whole.complete and reviews.complete)
 
     def _lines(self, number: int) -> str:
-        """Where comments on lines are."""
+        """Returns the path of comments on lines."""
         return f"{self._path}/pulls/{number}/comments"
 
     def _whole(self, number: int) -> str:
-        """Where comments on the whole are, of an issue, too."""
+        """Returns the path of comments on the whole, of an issue, too."""
         return f"{self._path}/issues/{number}/comments"
 
     async def _review_comment(self, data: GithubReviewComment) -> ForgeComment:

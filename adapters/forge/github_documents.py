@@ -176,7 +176,7 @@ class GithubReview(ForgeDocument):
 
     @property
     def counts(self) -> bool:
-        """Whether it is sent, and says something."""
+        """Returns whether it is sent, and says something."""
         return self.state != "PENDING" and bool(self.body.strip())
 
 

@@ -10,8 +10,8 @@ GITLAB_HEADER: Final = "x-gitlab-token"
 
 
 def is_signed(headers: Mapping[str, str], body: bytes, secret: str) -> bool:
-    """Whether a webhook comes from who knows the secret: GitHub's HMAC of the body, or GitLab's token. `headers` has
-    names in lower case. Takes the same time for every wrong value."""
+    """Returns whether a webhook comes from who knows the secret: GitHub's HMAC of the body, or GitLab's token.
+    `headers` has names in lower case. Takes the same time for every wrong value."""
     if not secret:
         return False
     signature, token = headers.get(GITHUB_HEADER), headers.get(GITLAB_HEADER)

@@ -269,7 +269,7 @@ class ForgeHttp:
             raise ForgeLimited(Sentence("forge_limited", host=self._host, seconds=seconds), self._limited_until)
 
     def _words(self, content: bytes) -> str:
-        """What the forge says about a refusal: one line, without the token."""
+        """Returns what the forge says about a refusal: one line, without the token."""
         try:
             document = orjson.loads(content)
         except orjson.JSONDecodeError:

@@ -51,7 +51,7 @@ class ForgeRepository:
 
 @dataclass(frozen=True, slots=True)
 class RepositoryFacts:
-    """What the forge says about the repository. `may_push`: whether our account may."""
+    """The facts about the repository, as the forge says them. `may_push`: whether our account may."""
 
     default_branch: str
     may_push: bool
@@ -186,7 +186,7 @@ class ForgeCommit:
 
 @dataclass(frozen=True, slots=True)
 class PostPlace:
-    """Where a post goes: on a pull request as a whole, or on an issue."""
+    """The place of a post: on a pull request as a whole, or on an issue."""
 
     kind: PlaceKind
     number: int
@@ -227,7 +227,7 @@ class Forge(Protocol):
         """Our account, asked once."""
 
     async def facts(self) -> RepositoryFacts:
-        """What the forge says about the repository."""
+        """Asks the forge about the repository."""
 
     async def branch_head(self, branch: str) -> str | None:
         """The commit of a branch; None if there is no such branch."""
@@ -269,11 +269,11 @@ class Forge(Protocol):
         """Our own post with this marker, replies too; None if there is none. Posts of others do not count."""
 
     async def may_push(self, name: str) -> bool:
-        """Whether the account is a person's who may push to the repository."""
+        """Asks whether the account is a person's who may push to the repository."""
 
     async def is_member(self, name: str, team: str) -> bool:
-        """Whether the account belongs to the team (a slug in the owner's organisation; `@` may stand before it). False
-        where there is no such team."""
+        """Asks whether the account belongs to the team (a slug in the owner's organisation; `@` may stand before it).
+        False where there is no such team."""
 
     async def issue(self, number: int) -> ForgeIssue:
         """The issue as it is now. Raises ForgeRefused with `gone` where the number is a pull request's."""
@@ -288,7 +288,7 @@ def in_order(comment: ForgeComment) -> tuple[int, str, int]:
 
 
 def conclusion_of(checks: Sequence[ForgeCheck]) -> Conclusion:
-    """What checks mean together."""
+    """Concludes what checks mean together."""
     each = {check.conclusion for check in checks}
     return next((one for one in _STRONGEST if one in each), "neutral")
 

@@ -1,4 +1,4 @@
-"""Which repository at which forge the address of a git remote means."""
+"""The repository, and its forge, that the address of a git remote means."""
 
 import ipaddress
 import re

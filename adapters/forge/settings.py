@@ -79,8 +79,8 @@ class ForgeSettings(Value):
         return web_address(self.api).netloc.lower() if self.api else None
 
     def is_for(self, repository: ForgeRepository) -> bool:
-        """Whether these settings are about the repository's host: their token goes to one host only. With `api`, it
-        is that host; a program's login is always the host's own; any other token is for the public forge."""
+        """Returns whether these settings are about the repository's host: their token goes to one host only. With
+        `api`, it is that host; a program's login is always the host's own; any other token is for the public forge."""
         host = hostname(repository.host)
         if self.api_host is not None:
             return on_loopback(self.api_host) or hostname(self.api_host) in (host, f"api.{host}")
@@ -92,7 +92,7 @@ class ForgeSettings(Value):
         )
 
     def allows(self, name: str) -> bool:
-        """Whether `allow` names the account itself."""
+        """Returns whether `allow` names the account itself."""
         return name.casefold() in {each.casefold() for each in self.allow if not each.startswith("@")}
 
     @property

@@ -88,8 +88,8 @@ def _fits(value: str, repository: ForgeRepository) -> bool:
 
 
 async def _printed(program: str, repository: ForgeRepository, environment: Mapping[str, str]) -> str:
-    """What a person's program prints as the token of the host; empty if it is not there, or not logged in. It runs
-    with the person's own environment, in their home: it is theirs."""
+    """Returns what a person's program prints as the token of the host; empty if it is not there, or not logged in. It
+    runs with the person's own environment, in their home: it is theirs."""
     home = Path.home()
     argv = (*_COMMANDS[program], repository.host)
     done = await run(argv, cwd=home, env=dict(environment), wall_seconds=_SECONDS, output_bytes=65_536)

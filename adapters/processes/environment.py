@@ -1,4 +1,4 @@
-"""What a child gets of our environment, and the mark in it by which it is found again."""
+"""The part of our environment that a child gets, and the mark in it by which the child is found again."""
 
 import os
 from collections.abc import Mapping

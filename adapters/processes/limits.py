@@ -52,7 +52,7 @@ def launched(
 
 
 def refusal(report: int) -> OSError | ValueError | None:
-    """Why the launcher did not become the program; None if it did. Only valid once it has ended or become it."""
+    """Tells why the launcher did not become the program; None if it did. Only valid once it has ended or become it."""
     message = b""
     with contextlib.suppress(BlockingIOError):
         message = os.read(report, _MOST_WORDS)

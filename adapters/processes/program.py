@@ -37,9 +37,9 @@ _LOOK_SECONDS: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How a run went. `exit_code` is only set if it ended by itself (negative: by that signal): a stopped program that
-    still reports 0 has proved nothing. `detail` is a sentence if it did not end by itself. `left_out` counts the bytes
-    that are missing from the middle of the output if only its ends were kept."""
+    """The end of a run. `exit_code` is only set if it ended by itself (negative: by that signal): a stopped program
+    that still reports 0 has proved nothing. `detail` is a sentence if it did not end by itself. `left_out` counts the
+    bytes that are missing from the middle of the output if only its ends were kept."""
 
     exit_code: int | None
     stdout: str
@@ -104,7 +104,7 @@ class Child:
             await regardless(self._loop.run_in_executor(None, self._bury))
 
     def refusal(self) -> OSError | ValueError | None:
-        """Why it never began, if so; call it after its end."""
+        """Tells why it never began, if so; call it after its end."""
         return None if self._report is None else refusal(self._report)
 
     def finished(self, ended: Ended, wall_seconds: float, idle_seconds: float | None, cap: int) -> Finished:

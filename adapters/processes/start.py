@@ -1,4 +1,4 @@
-"""How a program is started."""
+"""The start of a program."""
 
 import contextlib
 import os

@@ -82,7 +82,7 @@ class ReviewDefaults(TomlTable):
 
 
 class Defaults(TomlTable):
-    """What a start request leaves out. `retry` is taken over field by field."""
+    """The defaults for what a start request leaves out. `retry` is taken over field by field."""
 
     title: Short | None = None
     origin: Short | None = None

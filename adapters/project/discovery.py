@@ -23,7 +23,7 @@ _REGISTRIES = {
 
 @dataclass(slots=True)
 class Discovery:
-    """What a repository needs, in the terms of `hansard.toml`, and how many tests were found in how many files."""
+    """The needs of a repository, in the terms of `hansard.toml`, and how many tests were found in how many files."""
 
     setup: list[str] = field(default_factory=list)
     copy: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Would the validation test something other than the workspace? (contract-2 §9)
+"""A check that the validation tests the workspace and nothing else (contract-2 §9).
 
 Python: what its interpreters would import from elsewhere. npm, Go, Cargo: what their files name outside. Checked after
 the set-up, before any agent.
@@ -23,7 +23,8 @@ _MOST = 20
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What was found. `env` makes the workspace take precedence where that is possible and was verified."""
+    """The result of an inspection. `env` makes the workspace take precedence where that is possible and was
+    verified."""
 
     escapes: tuple[Escape, ...] = ()
     env: tuple[tuple[str, str], ...] = ()

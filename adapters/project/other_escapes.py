@@ -1,4 +1,4 @@
-"""What tests in JavaScript, Go and Rust would load from outside the workspace, read from the files that name it.
+"""A search for what tests in JavaScript, Go and Rust would load from outside the workspace, in the files that name it.
 
 npm: an entry of node_modules that leads outside. Go: a module or `go.work` outside. Cargo: a path dependency or an
 override outside. The projects of a repository come from one walk over its folders, without what tools have put there.

@@ -1,4 +1,5 @@
-"""What tests in Python would import from outside the workspace: the interpreters of the commands are asked.
+"""A search for what tests in Python would import from outside the workspace: the interpreters of the commands are
+asked.
 
 A command may be an interpreter or a script of one; then the packages of the repository have to come from the workspace.
 It may also call one in a way that cannot be read (`make test`, `sh -c …`): then those on PATH are asked whether they
@@ -37,7 +38,7 @@ class PythonProgram:
 
 @dataclass(frozen=True, slots=True)
 class ModuleOrigin:
-    """Where a module would come from, and the folder of the import path that it is in."""
+    """The place that a module would come from, and the folder of the import path that it is in."""
 
     path: Path
     root: Path
@@ -45,7 +46,7 @@ class ModuleOrigin:
 
 @dataclass(frozen=True, slots=True)
 class PythonQuestion:
-    """What is asked: about these packages, and everything that `checkout` puts on the import path."""
+    """The question for interpreters: about these packages, and everything that `checkout` puts on the import path."""
 
     workspace: Path
     checkout: Path | None

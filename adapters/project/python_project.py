@@ -1,4 +1,5 @@
-"""What a Python project needs: an environment with the project and what its tests use, and the runner of its tests."""
+"""The needs of a Python project: an environment with the project and what its tests use, and the runner of its
+tests."""
 
 import configparser
 import re

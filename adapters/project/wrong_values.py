@@ -1,4 +1,4 @@
-"""What is wrong with a value of `hansard.toml`, and what is allowed there."""
+"""Words for a wrong value of `hansard.toml`, and for what is allowed there."""
 
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ _NUMBERS: Final = ("int_type", "float_type", "greater_than_equal", "less_than_eq
 
 
 def problem_of(model: type[BaseModel], problem: ErrorDetails) -> str:
-    """What pydantic found wrong, with what is allowed in its place."""
+    """Says what pydantic found wrong, with what is allowed in its place."""
     *tables, key = problem["loc"] or ("",)
     fields = _fields(model, tables)
     if problem["type"] == "extra_forbidden":

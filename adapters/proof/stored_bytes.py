@@ -101,7 +101,7 @@ def _singly(rows: Rows, verdict: Verification, after: int) -> Generator[Sequence
 
 
 class _Texts:
-    """Whether the texts that events refer to exist. Digests are looked up many at a time."""
+    """A check that the texts that events refer to exist. Digests are looked up many at a time."""
 
     def __init__(self, rows: Rows, verdict: Verification) -> None:
         self._rows, self._verdict = rows, verdict

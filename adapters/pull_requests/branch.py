@@ -76,7 +76,7 @@ class BranchAtForge:
         return await self._record.do(RecordForgeFact(fact=event))
 
     async def _pusher(self, forge: Forge, pull: OwnPullRequest, head: str) -> str:
-        """Who made the newest commit, as far as the forge knows."""
+        """Names who made the newest commit, as far as the forge knows."""
         if pull.number is None:
             return f"{pull.forge}:somebody"
         commits = await forge.commits(pull.number)

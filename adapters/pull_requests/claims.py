@@ -1,4 +1,4 @@
-"""Which process follows a session's pull request: one at a time, of all machines that use the log."""
+"""Claims to follow a session's pull request: one process at a time, of all machines that use the log."""
 
 import fcntl
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What has happened to a session's pull request at the forge: asked of the forge, and recorded once."""
+"""News of a session's pull request at the forge: asked of the forge, and recorded once."""
 
 import asyncio
 import hashlib

@@ -1,5 +1,5 @@
-"""What is posted at the forge for a session: the pull request, answers to comments, the status at an issue. Each is
-looked for by its marker before it is sent, so that nothing is posted twice."""
+"""Posts at the forge for a session: the pull request, answers to comments, the status at an issue. Each is looked for
+by its marker before it is sent, so that nothing is posted twice."""
 
 import logging
 from typing import Final

@@ -1,4 +1,4 @@
-"""What everything that works on a session's pull request needs: the record of the session, and its branches at the
+"""The needs of everything that works on a session's pull request: the record of the session, and its branches at the
 forge."""
 
 import asyncio
@@ -34,7 +34,7 @@ class OtherMachines(Protocol):
 
 
 class Around(NamedTuple):
-    """What a follower works with."""
+    """The parts of Hansard around a follower, with which it works."""
 
     writer: Writer
     clock: Callable[[], int]

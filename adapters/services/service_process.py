@@ -56,7 +56,7 @@ class ServiceProcess:
         return False
 
     async def _is_ready(self, seconds: float) -> bool:
-        """Whether it can be used now. Without a command that says so, it can as soon as it runs."""
+        """Finds out whether it can be used now. Without a command that says so, it can as soon as it runs."""
         if self.service.ready is None:
             await asyncio.wait({self._watch}, timeout=min(2 * _FIRST_LOOK, seconds))
             return not self._watch.done()
@@ -106,12 +106,12 @@ class ServiceProcess:
 
     @property
     def gone(self) -> bool:
-        """Whether it has ended by itself."""
+        """Returns whether it has ended by itself."""
         return self._watch.done()
 
     @property
     def seconds(self) -> float:
-        """How long it has been running."""
+        """Returns how long it has been running."""
         return time.monotonic() - self._began
 
 

@@ -1,4 +1,4 @@
-"""What the programs of one workspace have in common: their network, their ports, and the services that run there."""
+"""The common ground of the programs of one workspace: their network, their ports, and the services that run there."""
 
 import asyncio
 import contextlib
@@ -30,7 +30,7 @@ _NOT_STARTED: Final = 127
 
 @dataclass(frozen=True, slots=True)
 class ProgramStart:
-    """How the programs of a workspace are started there: their folder, their variables but `TMPDIR`, the fence with
+    """The start of a workspace's programs at its site: their folder, their variables but `TMPDIR`, the fence with
     further writable folders, and their limits."""
 
     cwd: Path
@@ -84,7 +84,7 @@ class Site:
 
     @property
     def started(self) -> bool:
-        """Whether its services run."""
+        """Returns whether its services run."""
         return bool(self._running)
 
     def around(self, grant: Grant, *, services: bool = True) -> Grant:

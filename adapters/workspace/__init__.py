@@ -1,4 +1,4 @@
-"""Where sessions' agents work, each in a separate folder, and which of a person's folders can be worked in.
+"""The folders where sessions' agents work, each in a separate one, and which of a person's folders can be worked in.
 
 Git only looks at the agents' folders through our own repository outside of them (`repo.git`): its configuration, hooks
 and attributes are ours, so we never execute anything that an agent puts into its folder (agents rule 7). Agents get

@@ -217,7 +217,8 @@ class Scratch:
 
 
 def _lfs_objects(shared: Path) -> Path:
-    """Where git-lfs keeps the files of a repository: the person may have named another place (`lfs.storage`)."""
+    """Returns the folder where git-lfs keeps the files of a repository: the person may have named another place
+    (`lfs.storage`)."""
     return shared / (settings_of(shared, "lfs.storage", kind="path") or _LFS) / "objects"
 
 

@@ -108,7 +108,8 @@ def _wanted(mode: int) -> int:
 
 @cache
 def _modes() -> tuple[int, int]:
-    """What git gives a file and a program here: it depends on the umask, which is read without changing it."""
+    """Returns the modes that git gives a file and a program here: they depend on the umask, which is read without
+    changing it."""
     with suppress(OSError, ValueError):
         for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
             if line.startswith("Umask:"):

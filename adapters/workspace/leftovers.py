@@ -1,5 +1,5 @@
-"""What stays in a working folder between turns though no state records it: what the set-up made, what the project
-ignores. Agents can write there, and so can the code that they wrote, so what is validated goes without it.
+"""Leftovers in a working folder between turns, which no state records: what the set-up made, what the project ignores.
+Agents can write there, and so can the code that they wrote, so what is validated goes without it.
 
 What is there when only the person's own commands have run is trusted: after the set-up, and after the baseline. Later
 files are deleted; what was changed since is made again.

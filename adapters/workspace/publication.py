@@ -34,7 +34,7 @@ def hand_over(workspace: Workspace, commit: str, branch: str) -> str | None:
 
 
 def state_before(workspace: Workspace, branch: str, last: str | None) -> BranchWas:
-    """How the branch is before the work is published as it, which was published as `last` before."""
+    """Tells how the branch is before the work is published as it, which was published as `last` before."""
     folder = Path(workspace.repository or ".")
     at = branch_at(folder, branch)
     if last is None:
@@ -75,7 +75,7 @@ def move_on(workspace: Workspace, commit: str, branch: str) -> str:
 
 
 def _check(repository: Path, branch: str) -> None:
-    """Why git could create no such branch, in words that say what is in the way."""
+    """Refuses a branch that git could not create, in words that say what is in the way."""
     if not repository.is_dir():
         raise WorkspaceError(Sentence("repository_gone", path=repository))
     for folder in list(PurePosixPath(branch).parents)[:-1]:

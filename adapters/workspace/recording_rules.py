@@ -1,4 +1,4 @@
-"""Which files of a working folder are recorded (contract-3 §17).
+"""The rules for which files of a working folder are recorded (contract-3 §17).
 
 Not recorded is what the person's rules at the base ignore, and what a `.gitignore` of the folder ignores, because a
 clone ignores it as well. The rules of the agents' own git do not count, but what it tracks is recorded although it is

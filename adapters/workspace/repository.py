@@ -189,7 +189,7 @@ class Repository:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """What git remembers about one folder."""
+    """The index of git, which remembers the files of one folder."""
 
     repository: Repository
     path: Path

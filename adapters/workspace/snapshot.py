@@ -1,4 +1,4 @@
-"""What a checkout was before something moved it, and putting it back exactly: index, refs, a merge under way, files.
+"""A snapshot of a checkout before something moves it, to put it back exactly: index, refs, a merge under way, files.
 
 Files that git would not give back are copied beforehand; tracked ones that are as git has them come from its objects.
 What an undoing replaces, for example what a hook wrote, is kept beside the repository's own files.

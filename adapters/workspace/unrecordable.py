@@ -1,4 +1,4 @@
-"""What lies in a working folder and no commit can hold: names that git refuses, paths that are too long, files in the
+"""Things in a working folder that no commit can hold: names that git refuses, paths that are too long, files in the
 place of a submodule (`submodules`), and repositories of their own.
 
 The agent is told of the first three, and nothing is recorded until they are gone: otherwise they would be missing from

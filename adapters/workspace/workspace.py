@@ -382,7 +382,7 @@ class Workspace:
             self._submodules(tree).remember()
 
     def _made(self, index: Index, tree: Path) -> tuple[str, ...]:
-        """What no state records."""
+        """Lists what no state records."""
         return (*index.unrecorded(tree), *self._submodules(tree).filled())
 
     def unready(self, folder: Path) -> None:

@@ -76,7 +76,8 @@ def requested_tool(call: Message) -> RequestedTool:
 
 
 def failure_of_stop(answer: Message) -> Failure | None:
-    """Why the agent stopped before the end of its turn; a reason that the protocol does not have is no good end."""
+    """Tells why the agent stopped before the end of its turn; a reason that the protocol does not have is no good
+    end."""
     reason = answer.get("stopReason", "end_turn")
     if reason == "end_turn":
         return None

@@ -1,4 +1,4 @@
-"""What Codex's app server reports, in the normal form. Unknown shapes are ignored."""
+"""The reports of Codex's app server, in the normal form. Unknown shapes are ignored."""
 
 import re
 import shlex
@@ -91,7 +91,7 @@ def usage_in(fields: Message) -> Usage | None:
 
 
 def failure_in(error: Message, call: Call, rules: Iterable[Rule]) -> Failure:
-    """Why a turn failed."""
+    """Tells why a turn failed."""
     words = call.scrub(last_lines(_words(error)))
     detail = words or Sentence("agent_unexplained")
     return failure_of(_code(error) or "crash", detail, output=words, rules=rules)

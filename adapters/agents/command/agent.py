@@ -74,7 +74,7 @@ class CommandAgent:
         return TurnConversation(conversation, resumed=True)
 
     def _obstacle(self, turn: Turn, conversation: AgentConversation | None) -> str | None:
-        """Why the turn cannot resume this conversation: programs keep one per folder."""
+        """Tells why the turn cannot resume this conversation; None if it can. Programs keep one per folder."""
         if (
             conversation is None
             or not owns(turn, conversation)

@@ -21,7 +21,7 @@ class Misreadable(HansardError):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What is run. `secrets` are the values that must be removed from the output."""
+    """The call of a program. `secrets` are the values that must be removed from the output."""
 
     argv: tuple[str, ...]
     cwd: Path

@@ -1,4 +1,4 @@
-"""What a program that still runs reports to have used: a turn that is ended from outside has no reply to say it."""
+"""A meter for a program that still runs: a turn that is ended from outside has no reply to say what it used."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a running program says: its answer, or why there is none, and Claude Code's requests for permission.
+"""A running program and its output: its answer, or why there is none, and Claude Code's requests for permission.
 
 These requests are lines of JSON in the program's output, and are answered on its standard input.
 """
@@ -55,7 +55,7 @@ class Run:
         return "\n".join(line for line in lines if skip is None or not re.match(skip, line))
 
     def _end(self, output: Sequence[Message]) -> Failure | None:
-        """Why the process did not end well, if it did not."""
+        """Tells why the process did not end well, if it did not."""
         finished = self.finished
         match finished.ended:
             case "not_started" if not self.call.cwd.is_dir():
@@ -73,7 +73,7 @@ class Run:
                 return None
 
     def _doubt(self, output: Sequence[Message]) -> Failure | None:
-        """Why a program that ended well has no answer; an exit code proves nothing."""
+        """Tells why a program that ended well has no answer; an exit code proves nothing."""
         final = self.settings.require_final
         if error_of(output, self.settings.error_path) is not None:
             return self._failed("crash", None, output)

@@ -62,9 +62,9 @@ Folders = Annotated[tuple[Annotated[str, Field(pattern=r"^(/|~/)")], ...], Field
 
 
 class UsagePaths(Value):
-    """Where the program reports the cost of the turn, and the model. A figure is a path, or several paths to add up;
-    money is in millionths or in dollars. The part of a total beyond input and output is reasoning. `cumulative`: the
-    figures cover the whole conversation instead of the turn."""
+    """The places where the program reports the cost of the turn, and the model. A figure is a path, or several paths to
+    add up; money is in millionths or in dollars. The part of a total beyond input and output is reasoning.
+    `cumulative`: the figures cover the whole conversation instead of the turn."""
 
     input_tokens: Picks | None = None
     cached_tokens: Picks | None = None
@@ -90,7 +90,7 @@ def _hosts_only(value: Network) -> Network:
 
 
 class ProgramSettings(Value):
-    """How a program is started, whatever it speaks. `CommandSettings` explains the fields."""
+    """The settings to start a program with, whatever it speaks. `CommandSettings` explains the fields."""
 
     argv: Template
     read_args: Arguments = ()
@@ -209,9 +209,9 @@ class CommandSettings(ProgramSettings):
         )
 
     def reach(self, *, shared: bool = False) -> Literal["none", "all"] | Allowed:
-        """What the program may reach. `"provider"` stands for the hosts of its preset and the addresses in its
-        settings, on this machine, too. In a network that it has `shared` with services, everything is reached through
-        a proxy."""
+        """Tells what the program may reach. `"provider"` stands for the hosts of its preset and the addresses in its
+        settings, on this machine, too. In a network that it has `shared` with services, everything is reached through a
+        proxy."""
         if shared and self.network == "all":
             return Allowed(self._addresses(), upstream_of(), everything=True)
         if isinstance(self.network, str):

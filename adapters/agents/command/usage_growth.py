@@ -1,4 +1,4 @@
-"""What a program's figures have grown by, where they cover the whole conversation."""
+"""The growth of a program's figures, where they cover the whole conversation."""
 
 import contextlib
 from pathlib import Path

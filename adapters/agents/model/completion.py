@@ -79,7 +79,7 @@ class ChatAnswer:
             self._say("message", words)
 
     def end(self) -> Failure | None:
-        """Why there is no usable answer, once everything has arrived."""
+        """Tells why there is no usable answer, once everything has arrived."""
         if self.failure is not None:
             return self.failure
         if self._refusal or self._finish == "content_filter":

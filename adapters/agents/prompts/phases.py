@@ -1,4 +1,4 @@
-"""What each phase requires of an employee, and how a judge measures it: three mandatory items each (§1.8)."""
+"""The demands of each phase on an employee, and how a judge measures them: three mandatory items each (§1.8)."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple

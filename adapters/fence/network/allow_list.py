@@ -1,4 +1,4 @@
-"""What a program may reach if its settings name hosts, and where each of its requests leads."""
+"""The hosts that a program may reach if its settings name them, and where each of its requests leads."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -36,7 +36,7 @@ _WORKS: dict[tuple[str, str], bool] = {}
 
 
 def _works(nsenter: str, bash: str, users: int, network: int) -> bool:
-    """Whether these tools can do it, tried once."""
+    """Tries whether these tools can do it, once."""
     if (nsenter, bash) not in _WORKS:
         argv = _command(nsenter, bash, users, network, bash, "-c", f"! test -e /proc/self/fd/{network}")
         try:

@@ -28,7 +28,7 @@ class Refusals:
         return is_new
 
     def hosts(self) -> tuple[RefusedHost, ...]:
-        """What was refused so far."""
+        """Returns what was refused so far."""
         with self._lock:
             seen = list(self._seen.items())
         return tuple(

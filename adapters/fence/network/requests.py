@@ -77,7 +77,8 @@ def _headers(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _passed_on(headers: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, str]]:
-    """What is said to the host. Raises `NoRequest` where it would be unclear how long the request is."""
+    """Yields the headers that the host is sent. Raises `NoRequest` where it would be unclear how long the request
+    is."""
     named = {name.lower(): value for name, value in headers}
     lengths = [value for name, value in headers if name.lower() == "content-length"]
     if len(set(lengths)) > 1 or (lengths and "transfer-encoding" in named):

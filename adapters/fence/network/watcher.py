@@ -22,7 +22,7 @@ _AT_ONCE: Final = 100
 
 
 class Departure(NamedTuple):
-    """Where something was to go. The host is a name where a name server was asked for it."""
+    """The place where something was to go. The host is a name where a name server was asked for it."""
 
     host: str
     port: int

@@ -39,7 +39,8 @@ def _subject(request: TurnRequested, session: Session) -> str:
 
 
 def _wishes(request: TurnRequested, session: Session) -> Iterator[str]:
-    """What the newest of the change requests that the turn is given says: its words, or those of its comments."""
+    """Yields what the newest of the change requests that the turn is given says: its words, or those of its
+    comments."""
     if REVISION not in request.context:
         return
     for revision in reversed(named_in(session.revisions, request.context[REVISION].head)):
