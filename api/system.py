@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
 
 class Ground(NamedTuple):
-    """What a process stands on: its settings, the team, how its agents are fenced, and the log."""
+    """The ground that a process stands on: its settings, the team, how its agents are fenced, and the log."""
 
     settings: Settings
     team: Team
@@ -178,8 +178,8 @@ UNAUTHENTICATED: Final = NAMELESS
 
 
 class Patience(NamedTuple):
-    """How many seconds a start waits for views that lag behind, and a search for its index; None: without limit. Only a
-    server sets them: others have nobody who waits."""
+    """The seconds for which a start waits for views that lag behind, and a search for its index; None: without limit.
+    Only a server sets them: others have nobody who waits."""
 
     views: float | None = None
     search: float | None = None
@@ -189,7 +189,7 @@ UNLIMITED: Final = Patience()
 
 
 class Readers(NamedTuple):
-    """What reads all of the views while the system runs."""
+    """The readers of all of the views while the system runs."""
 
     telemetry: "Telemetry | None"
     notifier: "Notifier | None"
@@ -292,7 +292,8 @@ class System(Core):
         return self.logins is None and self.settings.auth == "key"
 
     def around_forges(self) -> "Around | None":
-        """What pull requests are followed with; None where the settings of the forge cannot be used, which is said."""
+        """Returns what pull requests are followed with; None where the settings of the forge cannot be used, which is
+        said."""
         from api.node.forge import SharedParts, around
 
         shared = SharedParts(self.store, self.writer, self.settings.node_dir, self.sharing)

@@ -14,7 +14,7 @@ def absent(value: object) -> bool:
 
 
 class WriterAnswer(Value):
-    """What the writer answers, and keeps with the events."""
+    """The answer of the writer, which it keeps with the events."""
 
 
 class Warned(Value):

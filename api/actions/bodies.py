@@ -106,7 +106,7 @@ class RetryBody(Body):
 
 
 class Start(Body):
-    """What every kind of session can be started with."""
+    """The fields with which every kind of session can be started."""
 
     origin: Short = ""
     title: Short = ""
@@ -233,7 +233,7 @@ class OrchestrationStart(Conversation):
 
 
 class Discussed(Start):
-    """What reviews and debates have in common."""
+    """The fields that reviews and debates have in common."""
 
     strategy: Short | None = None
     max_rounds: Rounds | None = None

@@ -1,4 +1,4 @@
-"""What a person remarks on the result of a session, and what has become of it."""
+"""Comments of people on the result of a session, and what becomes of them."""
 
 import asyncio
 import posixpath

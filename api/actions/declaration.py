@@ -23,7 +23,8 @@ C = TypeVar("C")
 
 @dataclass(frozen=True, slots=True)
 class ActionCall(Generic[C]):
-    """Who wants what done, whichever way it came in: through HTTP, a form or from this process."""
+    """The call of an action: who wants what done, whichever way it came in, through HTTP, a form or from this
+    process."""
 
     system: System
     actor: str
@@ -71,7 +72,7 @@ Perform = Callable[[ActionCall[B]], Awaitable[Intent | View]]
 
 
 class FormOf(NamedTuple):
-    """How pages ask for an action of a session.
+    """The form in which pages ask for an action of a session.
 
     `fields` are places in the body, all of them if none are named; `units` are fields that people fill in another unit
     than programs, with the field of the body. `again`: it also applies to newer versions of a busy session, as long as
@@ -86,7 +87,7 @@ class FormOf(NamedTuple):
 
 
 class Tool(NamedTuple):
-    """How agents call an action. `kind`: of the sessions that it starts."""
+    """The tool by which agents call an action. `kind`: of the sessions that it starts."""
 
     name: str
     description: str

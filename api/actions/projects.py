@@ -82,7 +82,7 @@ def untrusted_team(folder: Path, settings: Settings) -> Path | None:
 
 
 def unfit_team(path: Path) -> str | None:
-    """Why a team file cannot be used; None if it can."""
+    """Tells why a team file cannot be used; None if it can."""
     try:
         load_team(path)
     except BadTeam as error:

@@ -1,4 +1,4 @@
-"""Whether those who would do the work are there, before anything of it is recorded."""
+"""A check that those who would do the work are there, before anything of it is recorded."""
 
 import os
 import shutil

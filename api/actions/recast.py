@@ -1,4 +1,4 @@
-"""Who is asked in a fork where its source asked another agent, or another model."""
+"""The agents and models that are asked in a fork in place of those of its source."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import get_args

@@ -42,7 +42,7 @@ def new_id(kind: str) -> str:
 
 
 class SharedFields(TypedDict):
-    """What any session is started with."""
+    """The fields with which any session is started."""
 
     title: str
     origin: str

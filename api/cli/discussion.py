@@ -105,7 +105,7 @@ _AGREES: Final = frozenset({"PASS", "APPROVE"})
 
 
 def agreed(session: "Session") -> str:
-    """Whether those who judged agree, and what each of them says in the newest round in which they judged."""
+    """Says whether those who judged agree, and what each of them says in the newest round in which they judged."""
     newest = {
         str(entry["agent"]): str(entry["feedback"]["verdict"])
         for entry in session["rounds"]
@@ -118,7 +118,7 @@ def agreed(session: "Session") -> str:
 
 
 def stopped(session: "Session") -> str:
-    """Why the talk ended, and after how many rounds."""
+    """Says why the talk ended, and after how many rounds."""
     reason = session["stopReason"]
     if not reason:
         return ""
@@ -311,7 +311,7 @@ def _words(entry: object) -> str:
 
 
 def _fault(answer: Told, rounds: "list[RoundView]") -> str:
-    """Why there is no better feedback than this; the round it came from has that as data."""
+    """Says why there is no better feedback than this; the round it came from has that as data."""
     problem = answer.get("problem")
     if not problem:
         return ""

@@ -28,7 +28,7 @@ _LINE: Final = re.compile(r"> *(\d+) ([ +-])\|(.*)")
 
 
 class RemarkPlace(NamedTuple):
-    """What words are about: a line of a file, a file, or with neither the whole."""
+    """The place that words are about: a line of a file, a file, or with neither the whole."""
 
     path: str | None = None
     line: int | None = None

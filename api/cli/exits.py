@@ -71,7 +71,7 @@ def words_of(error: Exception) -> str:
 
 
 def reason_of(error: OSError) -> str:
-    """Why the system refused, in the terminal's language where it is one of the usual reasons."""
+    """Says why the system refused, in the terminal's language where it is one of the usual reasons."""
     name = errno.errorcode.get(error.errno or 0, "")
     shown = recorded("system", name)
     return str(error.strerror) if shown == name else shown

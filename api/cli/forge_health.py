@@ -1,4 +1,4 @@
-"""What `hansard doctor` says about the settings of the forge. Asks nobody: it reads the file and the environment."""
+"""The settings of the forge, as `hansard doctor` reports them. Asks nobody: it reads the file and the environment."""
 
 import os
 from typing import Final

@@ -77,7 +77,7 @@ def _owners(settings: Settings) -> str:
 
 
 class KeyBook(Protocol):
-    """Where keys are kept."""
+    """The place where keys are kept."""
 
     def keys(self) -> Iterator[Key]:
         """All of them, by name."""

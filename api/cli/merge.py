@@ -109,7 +109,7 @@ def _merged(result: Result, before: str | None, commit: str) -> str:
 
 
 def _on_conflict(result: Result, command: str) -> Iterator[str]:
-    """What a person can do where both sides changed the same lines."""
+    """Says what a person can do where both sides changed the same lines."""
     command = command.format(name=result.changes["branch"] or result.commit)
     yield sentence("To settle them by hand: {command}", command=command)
     if result.changes["branch"]:

@@ -248,7 +248,8 @@ async def _target(
 
 
 def _other_kind(answer: "SessionAnswer", verb: str) -> Failed:
-    """Which command the session takes instead: only orchestrations reset, and only they and held forks continue."""
+    """Names the command that the session takes instead: only orchestrations reset, and only they and held forks
+    continue."""
     name, kind = answer["session"]["id"], answer["session"]["kind"]
     instead = {
         "decision": "`, `".join(f"hansard decide {name} {each}" for each in answer["session"].get("choices") or ()),

@@ -32,7 +32,7 @@ TeamFile = Annotated[
 @Parameter(name="*", group=WHERE)
 @dataclass(frozen=True, kw_only=True)
 class Where:
-    """Which log a command is about."""
+    """The log that a command is about."""
 
     server: str | None = None
     """Use the server at this address instead of opening the log. HANSARD_SERVER; its key: HANSARD_API_KEY."""

@@ -23,7 +23,7 @@ Origin = Annotated[
 @Parameter(name="*", group=TALK)
 @dataclass(frozen=True, kw_only=True)
 class Talk:
-    """How a request is worked on."""
+    """The way in which a request is worked on."""
 
     employee: Annotated[list[str] | None, Parameter(alias="-e")] = None
     """Who takes subtasks, as name:role, comma-separated or repeated; default: the team's own. Roles: frontend, backend,

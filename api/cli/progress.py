@@ -1,4 +1,4 @@
-"""What a person sees while a session runs: a live display on a terminal, a line for each event in a pipe."""
+"""The progress of a running session, for people: a live display on a terminal, a line for each event in a pipe."""
 
 import os
 import re
@@ -79,7 +79,7 @@ _GOOD: Final = frozenset({"review_approved", "tests_passed", "branch_published",
 
 
 class Screen(Protocol):
-    """Who is shown what happens."""
+    """The screen that shows a person what happens."""
 
     def show_events(self, events: "Sequence[Event]") -> None: ...
 

@@ -106,7 +106,7 @@ def _busy(pull: "PullRequestView", result: "ResultView") -> bool:
 
 
 def _news(session_id: str, pull: "PullRequestView") -> list[str]:
-    """What a person is told about the pull request as it is now."""
+    """Lists what a person is told about the pull request as it is now."""
     news = []
     if pull["number"] is not None:
         news.append(sentence("Pull request #{number}: {url}", number=pull["number"], url=pull["url"]))

@@ -46,7 +46,7 @@ class SessionLines(NamedTuple):
 
 
 class WaitingItems(NamedTuple):
-    """What waits for a person, as far as a table shows it, and whether there is more."""
+    """The items that wait for a person, as far as a table shows them, and whether there are more."""
 
     items: "Sequence[WaitingItem]"
     more: bool

@@ -255,7 +255,7 @@ def refusing() -> Iterator[None]:
 
 
 def _kept_in(error: WorkspaceError) -> tuple[str, ...]:
-    """Where the files are that a hook, or somebody else, wrote before all was put back."""
+    """Says where the files are that a hook, or somebody else, wrote before all was put back."""
     if error.kept_in is None:
         return ()
     return (sentence("Files that were written meanwhile are kept for 30 days in {path}.", path=error.kept_in),)

@@ -1,4 +1,4 @@
-"""What `hansard doctor` says about the services of the repository in which it runs. Starts none of them."""
+"""The services of the repository in which `hansard doctor` runs, as it reports them. Starts none of them."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -126,7 +126,7 @@ def _deciding_first(file: "ResultFile") -> bool:
 
 
 def _without_branch(session: "Session", result: "ResultView") -> str:
-    """Why there is none, and how to get the changes all the same; nothing where none was to be made."""
+    """Says why there is no branch, and how to get the changes all the same; nothing where none was to be made."""
     problem = worded(result, "branchProblem")
     only = only_applies(session)
     both = "The changes are kept: hansard merge {id}, or hansard apply {id}"
@@ -162,7 +162,7 @@ def outcome(session: "Session") -> Pairs:
 
 
 def in_four_lines(session: "Session") -> Pairs:
-    """What was asked, changed, checked, and not checked, for sessions that change files."""
+    """Says what was asked, changed, checked, and not checked, for sessions that change files."""
     if session["kind"] in ("review", "debate"):
         return []
     result = session.get("result")
@@ -332,7 +332,7 @@ def steps(session: "Session", commands: Sequence[str]) -> list[str]:
 
 
 def reason_of(session: "Session") -> str:
-    """Why it stopped, in the terminal's language; empty where nothing stopped it."""
+    """Says why it stopped, in the terminal's language; empty where nothing stopped it."""
 
     reason = str(session.get("reason") or "")
     return words(of_environment(os.environ), "projections.record").of("reason", reason) if reason else ""

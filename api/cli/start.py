@@ -1,4 +1,5 @@
-"""What starting a session has in common for every kind: where the agents work, who they are, and watching it."""
+"""The start of a session, as far as it is the same for every kind: where the agents work, who they are, and watching
+it."""
 
 import os
 import subprocess
@@ -43,7 +44,7 @@ AsEnd = Annotated[bool, Parameter(help="Print the session as JSON at the end.")]
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class StartOptions:
-    """What every kind of session can be started with."""
+    """The options with which every kind of session can be started."""
 
     workspace: Annotated[ExistingDirectory | None, Parameter(group=PLACE)] = None
     """The folder to work on; without git it is edited in place. Default: the current git repository."""

@@ -27,7 +27,8 @@ class _Said(NamedTuple):
 
 
 class RateLimit(logging.Filter):
-    """What is complained of again and again (the disk is full) is let through once, then after ever longer pauses."""
+    """A filter for what is complained of again and again (the disk is full): lets it through once, then after ever
+    longer pauses."""
 
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What people see: data on stdout, messages on stderr. Agents' control characters never reach a terminal."""
+"""The output for people: data on stdout, messages on stderr. Agents' control characters never reach a terminal."""
 
 import json
 import os

@@ -49,7 +49,8 @@ def text_from(text: str | None, file: Path | None, *, what: str, option: str = "
 
 
 def words_from(message: str | None, *, what: str, option: str = "--message") -> str:
-    """What an option says, whatever it begins with; with `-`, what comes through stdin. Raises Failed for no words."""
+    """Returns what an option says, whatever it begins with; with `-`, what comes through stdin. Raises Failed for no
+    words."""
     if message is None:
         raise Failed(
             sentence(

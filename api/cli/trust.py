@@ -60,7 +60,7 @@ async def trust(
 
 
 async def _agrees() -> bool:
-    """Whether the person at the terminal trusts what was just shown. Raises Failed where there is nobody."""
+    """Asks the person at the terminal whether they trust what was just shown. Raises Failed where there is nobody."""
 
     if not is_interactive():
         raise Failed(sentence("Nobody can be asked here. Read these settings, then add --yes."), code=exits.USAGE)

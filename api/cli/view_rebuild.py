@@ -63,7 +63,7 @@ def _processors() -> int:
 
 
 class _PartOfRebuild(Value):
-    """What one process does."""
+    """The part of a rebuild that one process does."""
 
     database: str
     sessions: tuple[str, ...]

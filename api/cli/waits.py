@@ -61,7 +61,7 @@ def _why_queued(turn: "TurnView") -> str:
 
 
 def reason(turn: "TurnView") -> str:
-    """Why the turn waits, and when the next attempt begins."""
+    """Says why the turn waits, and when the next attempt begins."""
     code = str(turn["waitingFor"])
     why = _cause(turn, code)
     if not turn.get("waitingUntil"):
@@ -119,7 +119,7 @@ def answers(session: "Session") -> str:
 
 
 def why_waiting(session: "Session") -> Pairs:
-    """Why nothing happens in a session that is not over, and the command that changes it; else nothing."""
+    """Says why nothing happens in a session that is not over, and the command that changes it; else nothing."""
     open_questions = questions(session)
     if any(text for _, text in open_questions):
         return open_questions

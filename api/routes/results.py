@@ -70,7 +70,7 @@ def _view(result: ResultView, patch: str) -> ChangesView:
 
 
 def result_in(session: Session) -> ResultView | None:
-    """What the session has changed; None while nothing has."""
+    """Returns what the session has changed; None while nothing has."""
     match session:
         case Delivery():
             return result_of(session, (*session.file_paths, *session.planned), session.scope)

@@ -239,7 +239,7 @@ def _reply(body: TurnResult, *, most: int) -> Reply:
 
 
 def _unconfined(path: str) -> Sentence | str | None:
-    """Why it is not a path within the workspace."""
+    """Tells why it is not a path within the workspace; None if it is one."""
     try:
         confine(path)
     except WorkspaceError as error:

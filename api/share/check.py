@@ -19,7 +19,7 @@ _SIGNATURE: Final = re.compile(r'<span hidden data-signature="([^"<>]*)"')
 
 
 class FileCheck(NamedTuple):
-    """What is wrong with a file; nothing if it is as it was written."""
+    """The check of a shared file: what is wrong with it; nothing if it is as it was written."""
 
     problems: tuple[Sentence, ...]
     record: SharedRecord | None
@@ -111,7 +111,7 @@ def _texts(record: SharedRecord) -> list[Sentence]:
 
 
 def _page(text: str, record: SharedRecord, packed: PackedRecord) -> list[Sentence]:
-    """Where the file is not what the record is rendered as."""
+    """Tells where the file is not what the record is rendered as."""
     try:
         again = rendered_file(record, packed)
     except (HansardError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:

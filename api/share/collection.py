@@ -36,7 +36,7 @@ _KEPT: Final = 100
 
 
 class SharingRules(NamedTuple):
-    """What may be in the file: the known secrets may not, and what is only there on request."""
+    """The rules for what may be in the file: the known secrets may not, and what is only there on request."""
 
     secrets: Secrets
     wishes: Collection[str] = ()

@@ -1,4 +1,4 @@
-"""What a shared file holds of the log: a session's events in their sealed form, the long texts, and the proof.
+"""The part of the log that a shared file holds: a session's events in their sealed form, the long texts, and the proof.
 
 A text that may not be shown is left out whole, by its digest. Where it stands in an event itself, the event is cut: it
 has its hash, and the events around it are proved on their own.

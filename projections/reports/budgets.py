@@ -106,7 +106,7 @@ PROJECTION = LEDGER.projection(
 
 
 class BudgetAmounts(View):
-    """What a kind does not have is null; what it has but has not used yet is 0."""
+    """The amounts of a budget. Those that a kind does not have are null; what it has but has not used yet is 0."""
 
     planned_iterations: int | None
     granted_iterations: int | None

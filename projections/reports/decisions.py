@@ -97,7 +97,7 @@ class _Question:
 
 
 class Waited(View):
-    """How long a decision waited."""
+    """The time that decisions waited."""
 
     waited_ms_mean: float | None
     waited_ms_median: float | None

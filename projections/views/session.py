@@ -96,7 +96,7 @@ class Listed(View):
 
 
 class SessionView(Listed):
-    """What every kind of session says of itself. A subclass says what its kind adds; its `kind` is a literal."""
+    """The view of a session of any kind. A subclass says what its kind adds; its `kind` is a literal."""
 
     permission_requests: tuple[PermissionRequestView, ...] | None = Field(
         default=None, exclude_if=absent, description="the permissions that agents are waiting for, oldest first"
@@ -429,7 +429,7 @@ class DecisionView(View):
 
 
 class DiscussionView(SessionView):
-    """What a review and a debate have in common."""
+    """The common part of a review and a debate."""
 
     strategy: str
     max_rounds: int

@@ -11,6 +11,7 @@ from tests.scans.sources import ROOMS, ROOT, files, nodes
 
 _UNTYPED = re.compile(r"\bJson\b|dict\[str, Any\]|Mapping\[str, Any\]")
 _QUESTION = re.compile(r"(What|Where|How|Whether|Who|When|Why|Which)\b")
+_DESCRIBED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 _VERBAL = re.compile(r"(ing|ed)$")
 NOUNS = frozenset({"ending", "finding", "landing", "routing", "spelling", "weakening"})
 """Names in -ing that are things."""
@@ -62,12 +63,12 @@ def _names(path: Path) -> set[str]:
 
 
 def questions() -> list[str]:
-    """Modules and classes whose first sentence does not say what they are."""
+    """Modules, classes and functions whose first sentence does not say what they are or do."""
     return [
         f"{named(path)} {getattr(node, 'name', '')}"
         for path in every()
         for node in nodes(path)
-        if isinstance(node, ast.Module | ast.ClassDef) and _QUESTION.match(ast.get_docstring(node) or "")
+        if isinstance(node, _DESCRIBED) and _QUESTION.match(ast.get_docstring(node) or "")
     ]
 
 
@@ -131,7 +132,7 @@ def table() -> Iterator[str]:
     yield f"objects without types: cli {untyped('api/cli')}, web {untyped('api/web')}"
     yield f"imports in functions: {sum(late.values())} in {len(late)} files"
     yield f"modules named after something done: {len(verbal_names())}"
-    yield f"docstrings of modules and classes that begin with a question word: {len(questions())}"
+    yield f"docstrings that begin with a question word: {len(questions())}"
     yield f"files that interpret TurnAttemptFailed: {len(interpreters('TurnAttemptFailed'))} (goal 9)"
     yield f"files with unrelated parts: {len(unrelated())}"
     yield f"lines: product {sum(lines(room) for room in ROOMS)}, tests {lines('tests')}"

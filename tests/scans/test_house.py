@@ -15,8 +15,8 @@ packages of others are imported where an agent or a database needs them."""
 INTERPRETERS = 9
 """Files that interpret one event, the failed attempt of a turn: kinds, views and reports have cases of their own."""
 VERBAL_NAMES = 5
-QUESTIONS = 86
-"""Docstrings of models that begin with a question word are descriptions in the API's document and in events.md."""
+QUESTIONS = 49
+"""Docstrings that begin with a question word: only models, whose docstrings are descriptions in the API's document."""
 UNRELATED = {
     "adapters/agents/prompts/context.py": "tables of words, each used by one function",
     "api/cli/answers.py": "written from the API's document, in its order",

@@ -1,4 +1,4 @@
-"""What is wrong with a command line, in the terminal's language: what was typed, and what is expected instead."""
+"""Words for a wrong command line, in the terminal's language: what was typed, and what is expected instead."""
 
 import difflib
 import shlex

@@ -1,4 +1,4 @@
-"""What the policies take and answer: the same models as the schema."""
+"""The bodies and answers of the policies: the same models as the schema."""
 
 from collections.abc import Mapping
 from datetime import datetime

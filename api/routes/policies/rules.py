@@ -1,4 +1,4 @@
-"""What each pure rule answers to a body."""
+"""The answer of each pure rule to a body."""
 
 from adapters.agents.prompts.catalogue import prompt as find_prompt
 from api.routes.policies import bodies
