@@ -94,6 +94,11 @@ class Secrets:
         pairs = {form: name for name, value in values.items() for form in _spellings(value) if len(form) >= _SHORTEST}
         return cls(tuple(sorted(pairs.items(), key=lambda pair: len(pair[0]), reverse=True)))
 
+    def joined(self, others: Self) -> Self:
+        """These secrets and others."""
+        both = {*self.spellings, *others.spellings}
+        return type(self)(tuple(sorted(both, key=lambda pair: len(pair[0]), reverse=True)))
+
     def scrub(self, text: str) -> str:
         """The text without the values."""
         for value, _ in self.spellings:

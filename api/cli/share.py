@@ -9,7 +9,7 @@ from typing import Final, Literal
 from adapters.agents.team import load
 from adapters.proof import checkpoints
 from adapters.store.port import Log
-from adapters.turns.result.team_secrets import secrets_of, unset_secrets
+from adapters.turns.result.team_secrets import unset_secrets
 from api.actions.projects import team_of
 from api.cli import exits
 from api.cli.exits import Failed
@@ -21,6 +21,7 @@ from api.cli.terminal import put, say, visible
 from api.share.check import checked
 from api.share.collection import SharingRules
 from api.share.file_to_show import file_to_show
+from api.share.known_secrets import known_secrets
 from api.share.names import names_in
 from api.share.shared_record import SharedRecord
 from domain.values.words import of_environment
@@ -40,7 +41,7 @@ def share(session: str, /, *, at: int | None, out: Path | None, with_: str, yes:
             name = find_stream(log, session)
             place = _team_file(log, name, database)
             team = load(place)
-            rules = SharingRules(secrets_of(team), wishes, of_environment(os.environ))
+            rules = SharingRules(known_secrets(team, settings), wishes, of_environment(os.environ))
             record, html = file_to_show(log, name, at, key, rules)
     except checkpoints.NotProved as error:
         problem = sentence("Nothing was shared. {error}", error=exits.words_of(error))

@@ -13,6 +13,7 @@ from adapters.proof.merkle import leaf, node
 from adapters.references import Secrets
 from adapters.store.port import Log
 from adapters.store.rows import Row
+from api.share.secret_search import SecretSearch
 from api.share.shared_record import (
     ON_REQUEST,
     Blanks,
@@ -22,6 +23,7 @@ from api.share.shared_record import (
     SharedEvent,
     SharedRecord,
     Withheld,
+    halves,
     sealed_words,
     strings_in,
     texts_of,
@@ -41,6 +43,17 @@ class SharingRules(NamedTuple):
     secrets: Secrets
     wishes: Collection[str] = ()
     language: Language = "en"
+
+
+class _Sieve(NamedTuple):
+    """Takes out of events: secrets, what nobody asked for, and texts with these digests for their size."""
+
+    search: SecretSearch
+    wishes: Collection[str]
+    long: Collection[str]
+
+    def is_unasked(self, name: str) -> bool:
+        return ON_REQUEST[name] not in self.wishes
 
 
 class SharedSession:
@@ -66,7 +79,8 @@ class SharedSession:
         self._session, self._rules = session_id, rules
         self._signed, self._key = sign(checkpoint, key), public_text(key)
         self._tree = _Ranges(leaves)
-        self._texts, self._withheld = _texts(log, self._rows, rules)
+        self._search = SecretSearch(rules.secrets)
+        self._texts, self._withheld = _texts(log, self._rows, rules.wishes, self._search)
         self._sizes = _sizes(self._rows, self._texts)
 
     @property
@@ -85,8 +99,9 @@ class SharedSession:
         ends = accumulate(self._sizes[digest] for digest in order)
         long = frozenset(digest for digest, end in zip(order, ends, strict=True) if end > room)
         events, left_out = [], [*self._withheld]
+        sieve = _Sieve(self._search, self._rules.wishes, long)
         for row in self._rows:
-            event, gone = _shared(row, self._rules, long)
+            event, gone = _shared(row, sieve)
             events.append(event)
             left_out += gone
         left_out += [
@@ -117,13 +132,13 @@ def _ends(events: Sequence[SharedEvent]) -> list[int]:
     return sorted(ends)
 
 
-def _shared(row: Row, rules: SharingRules, long: Collection[str]) -> tuple[SharedEvent, list[LeftOut]]:
+def _shared(row: Row, sieve: _Sieve) -> tuple[SharedEvent, list[LeftOut]]:
     words = sealed_words(row)
-    text, zero, seals = words.partition("\0")
-    event = orjson.loads(text)
-    blanks = _blanked(event, rules, long, "")
+    event, seals = halves(words)
+    blanks = _blanked(event, sieve, "")
     if blanks.gone:
-        words = orjson.dumps(blanks.value).decode() + zero + seals
+        named = [seal for seal in seals if not any(sieve.search.is_in(str(part)) for part in seal[0])]
+        words = "\0".join(orjson.dumps(part).decode() for part in (blanks.value, named) if part != [])
     shared = SharedEvent(
         version=row.version,
         type=row.topic,
@@ -135,45 +150,47 @@ def _shared(row: Row, rules: SharingRules, long: Collection[str]) -> tuple[Share
     return shared, [LeftOut(version=row.version, digest=digest, why=why) for digest, why in blanks.gone]
 
 
-def _blanked(value: Any, rules: SharingRules, long: Collection[str], name: str) -> Blanks:
+def _blanked(value: Any, sieve: _Sieve, name: str) -> Blanks:
     """The value without strings that hold a secret, without prompts and transcripts that nobody asked for, and with the
     beginnings of those that are too long."""
     match value:
-        case {"head": str() as text} if text and name in ("prompt", "transcript") and _unasked(name, rules):
+        case {"head": str() as text} if text and name in ("prompt", "transcript") and sieve.is_unasked(name):
             digest = str(value.get("digest") or _digest(text))
             why: Withheld = "prompt" if name == "prompt" else "transcript"
             return Blanks({**value, "head": ""}, ((digest, why),))
         case dict():
-            parts = {key: _blanked(part, rules, long, key) for key, part in value.items()}
+            parts = {key: _blanked(part, sieve, key) for key, part in value.items()}
+            names: dict[str, tuple[str, Withheld]] = {
+                key: (_digest(key), "secret") for key in parts if sieve.search.is_in(key)
+            }
             gone = tuple(entry for part in parts.values() for entry in part.gone)
-            return Blanks({key: part.value for key, part in parts.items()}, gone)
+            shown = {"" if key in names else key: part.value for key, part in parts.items()}
+            return Blanks(shown, (*names.values(), *gone))
         case list():
-            entries = [_blanked(part, rules, long, name) for part in value]
+            entries = [_blanked(part, sieve, name) for part in value]
             return Blanks([part.value for part in entries], tuple(entry for part in entries for entry in part.gone))
-        case str() if rules.secrets.named_in(value):
+        case str() if sieve.search.is_in(value):
             return Blanks("", ((_digest(value), "secret"),))
-        case str() if long and len(value) >= CUT and (digest := _digest(value)) in long:
+        case str() if sieve.long and len(value) >= CUT and (digest := _digest(value)) in sieve.long:
             return Blanks(f"{value[:_KEPT]}…", ((digest, "long"),))
         case _:
             return Blanks(value, ())
-
-
-def _unasked(name: str, rules: SharingRules) -> bool:
-    return ON_REQUEST[name] not in rules.wishes
 
 
 def _digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-def _texts(log: Log, rows: Sequence[Row], rules: SharingRules) -> tuple[dict[str, QuotedText], list[LeftOut]]:
+def _texts(
+    log: Log, rows: Sequence[Row], wishes: Collection[str], search: SecretSearch
+) -> tuple[dict[str, QuotedText], list[LeftOut]]:
     """The texts that may be in the file, by their digests, and those that may not."""
     wanted: dict[str, QuotedText] = {}
     left_out: list[LeftOut] = []
     withheld: dict[str, QuotedText] = {}
     for row in rows:
         for text in texts_of(log, row):
-            if text.wish and text.wish not in rules.wishes:
+            if text.wish and text.wish not in wishes:
                 withheld.setdefault(text.digest, text)
             else:
                 wanted.setdefault(text.digest, text)
@@ -181,7 +198,7 @@ def _texts(log: Log, rows: Sequence[Row], rules: SharingRules) -> tuple[dict[str
         if text.digest not in wanted:
             why: Withheld = "transcript" if text.wish == "transcripts" else "prompt"
             left_out.append(LeftOut(version=text.version, digest=text.digest, why=why))
-    for text in [text for text in wanted.values() if rules.secrets.named_in(text.content)]:
+    for text in [text for text in wanted.values() if search.is_in(text.content)]:
         left_out.append(LeftOut(version=text.version, digest=text.digest, why="secret"))
         del wanted[text.digest]
     return wanted, left_out

@@ -6,6 +6,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -92,6 +93,31 @@ def test_texts_with_a_known_secret_are_left_out_whole(client: TestClient) -> Non
     assert {each.why for each in record.left_out} >= {"secret"}
     for each in record.left_out:
         assert each.digest in html
+
+
+def test_texts_with_an_encoded_secret_are_left_out_as_well(client: TestClient) -> None:
+    secret = "hunter2-correct-horse"
+    encoded = (base64.b64encode(f"ann:{secret}".encode()).decode(), secret.encode().hex(), quote(f"{secret}/%"))
+    for form in encoded:
+        session_id = two_iterations(client, f"The key {form} is printed")
+        rules = {"secrets": Secrets.of({"KEY": secret}), "wishes": ("prompts", "transcripts")}
+        assert form in rendered_file(record_of(client, session_id, wishes=("prompts", "transcripts")))
+        record = record_of(client, session_id, **rules)
+        html = rendered_file(record)
+        assert form not in html and form not in record.model_dump_json() and problems(html) == []
+        assert {each.why for each in record.left_out} >= {"secret"}
+
+
+def test_a_secret_as_the_name_of_a_field_is_left_out(client: TestClient) -> None:
+    """Names of fields are names of files or agents where people chose them."""
+    from api.share.collection import _blanked, _Sieve
+    from api.share.secret_search import SecretSearch
+
+    secret = "hunter2-correct-horse"
+    sieve = _Sieve(SecretSearch(Secrets.of({"KEY": secret})), (), ())
+    blanks = _blanked({"files": {f"{secret}.txt": {"words": "as they are"}}}, sieve, "")
+    assert blanks.value == {"files": {"": {"words": "as they are"}}}
+    assert [why for _, why in blanks.gone] == ["secret"]
 
 
 def test_each_changed_byte_is_named(client: TestClient) -> None:
