@@ -18,6 +18,7 @@ from api.cli.labels import sentence
 from api.cli.log import find_stream, open_log, origin_of, settings_of
 from api.cli.options import Where
 from api.cli.terminal import put, say, visible
+from api.share.authors import authors_of
 from api.share.check import checked
 from api.share.collection import SharingRules
 from api.share.file_to_show import file_to_show
@@ -40,13 +41,14 @@ def share(session: str, /, *, at: int | None, out: Path | None, with_: str, yes:
             key = checkpoints.signing_key(settings.signing_key)
             name = find_stream(log, session)
             place = _team_file(log, name, database)
+            people = authors_of([Path.cwd(), *filter(None, origin_of(log, name))])
             team = load(place)
             rules = SharingRules(known_secrets(team, settings), wishes, of_environment(os.environ))
             record, html = file_to_show(log, name, at, key, rules)
     except checkpoints.NotProved as error:
         problem = sentence("Nothing was shared. {error}", error=exits.words_of(error))
         raise Failed(problem, code=exits.NOT_VERIFIED) from None
-    _list_names(record)
+    _list_names(record, people)
     secret = sum(each.why == "secret" for each in record.left_out)
     if secret:
         say(sentence("Left out because they hold a secret: {number}.", number=secret))
@@ -87,9 +89,9 @@ def _wishes(words: str) -> tuple[Literal["prompts", "transcripts"], ...]:
     return tuple(wishes)
 
 
-def _list_names(record: SharedRecord) -> None:
+def _list_names(record: SharedRecord, people: Iterable[str]) -> None:
     """Say which people, hosts and paths a reader of the file sees."""
-    names = names_in(record.strings())
+    names = names_in(record.strings(), people)
     if names.people:
         say(sentence("People in the file: {names}", names=_short(names.people)))
     if names.hosts:

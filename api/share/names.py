@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import Final, NamedTuple
 
+from api.share.bare_hosts import bare_hosts
+
 _A: Final = r"A-Za-z0-9_"
 """Letters of names of machines. A Korean particle may follow one directly."""
 _PERSON: Final = re.compile(r"\bperson:([\w.@+-]+)")
@@ -17,6 +19,15 @@ _URL: Final = re.compile(
 )
 _SCP: Final = re.compile(rf"(?<![{_A}.+/:-])([{_A}.+-]+)@([{_A}.-]+):(?=[\w~./])")
 """`git@host:path`: the account of a service, and a host."""
+_FULL: Final = r"[^\W\d_a-z][\w.'’-]{0,30}(?: [^\W\d_a-z][\w.'’-]{0,30}){0,3}"
+"""A name as it is written: one to four words, each with a capital or without such letters, as in Korean."""
+_BEFORE_MAIL: Final = re.compile(rf"(?<![\w.'’-])({_FULL})\s<$")
+_CREDIT: Final = re.compile(
+    rf"\b(?:[A-Z][a-z]+(?:-[a-z]+)*-by|Author|Committer|Reviewer|Assignee): ({_FULL})"
+    rf"|(?:\b[Cc]opyright|\([Cc]\)|©)(?: \([Cc]\)| ©)?(?: \d{{4}}(?:[-–]\d{{4}})?,?)? ({_FULL})"
+    r"|\b(?:TODO|FIXME|HACK|XXX)\(@?([A-Za-z][\w.-]{1,38})\)"
+)
+"""Where a name stands that has no address: `Reviewed-by:`, a copyright, `TODO(ann)`."""
 _WORKER: Final = re.compile(r"\bworker:([\w-]+(?:\.[\w-]+)*?)\.[0-9a-f]{12}\b")
 """A worker's name begins with the name of its machine."""
 _LOCAL: Final = re.compile(rf"(?<![{_A}.-])localhost(?![{_A}-])")
@@ -32,6 +43,8 @@ _PERSONAL: Final = frozenset(
     (*("home", "Users", "root", "srv", "opt", "mnt", "tmp"), *("var", "data", "work", "Volumes", "private", "media"))
 )
 """Folders whose paths say most of a person."""
+_LONGEST: Final = 130
+"""Letters in which the name before an address is looked for."""
 _DEEP: Final = 3
 """Parts of a path that are listed."""
 
@@ -44,11 +57,15 @@ class NamesShown(NamedTuple):
     paths: tuple[str, ...]
 
 
-def names_in(texts: Iterable[str]) -> NamesShown:
-    """The names in all of these texts."""
+def names_in(texts: Iterable[str], known: Iterable[str] = ()) -> NamesShown:
+    """The names in all of these texts; `known` are those of people that are looked for as they are."""
     people, hosts, paths = set[str](), set[str](), set[str]()
+    wanted = {name: re.compile(rf"(?<![{_A}]){re.escape(name)}(?![{_A}])") for name in known}
     for text in texts:
         people.update(_PERSON.findall(text))
+        people.update(name.rstrip(".") for match in _CREDIT.findall(text) for name in match if name)
+        people.update(name for name, pattern in wanted.items() if name in text and pattern.search(text))
+        hosts.update(bare_hosts(text))
         hosts.update(_WORKER.findall(text))
         hosts.update(_LOCAL.findall(text))
         hosts.update(_addresses(text))
@@ -63,7 +80,11 @@ def names_in(texts: Iterable[str]) -> NamesShown:
 def _with_hosts(text: str, people: set[str], hosts: set[str]) -> None:
     """Add the accounts and hosts of addresses; `git` is nobody's name."""
     accounts = [(account, host, "") for account, host in _SCP.findall(text) + _URL.findall(text)]
-    accounts += [("", host, account and f"{account}@{host}") for account, host in _MAIL.findall(text)]
+    for match in _MAIL.finditer(text):
+        account, host = match.groups()
+        accounts.append(("", host, f"{account}@{host}"))
+        named = _BEFORE_MAIL.search(text[max(0, match.start() - _LONGEST) : match.start()])
+        people.update(named.groups() if named else ())
     for account, host, mail in accounts:
         people.update(name for name in (account, mail) if name and name.partition("@")[0] != "git")
         hosts.update(name for name in (host.rstrip("."),) if name and (account or not mail or mail.startswith("git@")))
