@@ -27,6 +27,7 @@ from projections.record import worklog
 from projections.record.describe import describe, person
 from projections.record.records import record_of
 from projections.record.session import title_of, view
+from projections.record.status import outcome
 
 START: Final = '<script type="application/zlib" id="record">'
 END: Final = "</script>"
@@ -85,7 +86,7 @@ def _shown(record: SharedRecord) -> dict[str, Any]:
         "kind": kind_of(record.session),
         "title": title_of(session.title, str(it.get("title") or "")) if session else record.session,
         "status": str(it.get("status") or ""),
-        "summary": cut(str(it.get("finalSummary") or it.get("summary") or ""), _LINE),
+        "summary": cut(outcome(it, record.language), _LINE),
         "version": record.events[-1].version,
         "rows": [_row(by_version.get(event.version), event.version, event.type, record) for event in record.events],
         "turns": list(_turns(record, events)),
@@ -109,7 +110,8 @@ def _is_complete(record: SharedRecord, events: list[Recorded]) -> bool:
 
 def _row(recorded: Recorded | None, version: int, topic: str, record: SharedRecord) -> dict[str, Any]:
     if recorded is None:
-        return {"version": version, "at": "", "actor": "", "type": topic, "words": topic, "cut": True}
+        named = describe(topic, {}, record.language)
+        return {"version": version, "at": "", "actor": "", "type": topic, "words": named, "cut": True}
     data = recorded.event.model_dump(mode="json", by_alias=True)
     actor = recorded.causation.actor
     return {

@@ -23,7 +23,7 @@ from api.share.file_to_show import MOST_BYTES, file_to_show, signed_file
 from api.share.page import END, START
 from api.share.shared_record import LeftOut, PackedRecord, SharedRecord
 from domain.session.redaction import REDACTED
-from tests.api.scenes import SCENES, two_iterations
+from tests.api.scenes import SCENES, exhausted, two_iterations
 from tests.api.server import inside, session, system
 from tests.benchmarks.test_views import LONG, long_session
 
@@ -72,6 +72,22 @@ def test_it_can_be_as_of_a_version_and_in_korean(client: TestClient) -> None:
     html = rendered_file(record)
     assert len(record.events) == 9 and problems(html) == []
     assert 'lang="ko"' in html and "이 기록 확인" in html
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "budget exhausted"), ("ko", "예산 소진")])
+def test_the_head_says_in_words_why_it_ended(client: TestClient, language: str, words: str) -> None:
+    html = rendered_file(record_of(client, exhausted(client), language=language))
+    head = html.split("<main>")[0].split("<header>")[1]
+    assert words in head and not re.search(r"[a-z]_[a-z]", head), head
+    assert problems(html) == []
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_an_event_that_cannot_be_read_is_named_in_words(client: TestClient, language: str) -> None:
+    record = record_of(client, two_iterations(client), language=language)
+    events = tuple(event.model_copy(update={"cut": True, "state": "{}"}) for event in record.events)
+    rows = rendered_file(record.model_copy(update={"events": events})).split("<tbody>")[1].split("</tbody>")[0]
+    assert not re.search(r"[a-z][._][a-z]|[{}]", re.sub("<[^>]*>", "", rows)), rows
 
 
 def test_prompts_are_out_unless_asked_for(client: TestClient) -> None:
