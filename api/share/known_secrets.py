@@ -43,8 +43,8 @@ def known_secrets(team: Team, settings: Settings, environment: Mapping[str, str]
             with suppress(ValueError):
                 values |= resolve_secrets({reference: reference})
     public = clean_environment(home=Path.home()).values()
-    found = {name: value for name, value in values.items() if value not in public}
-    return Secrets.of(found).joined(secrets_of(team))
+    private = {name: value for name, value in values.items() if value not in public}
+    return Secrets.of(private).joined(secrets_of(team))
 
 
 def _of_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:

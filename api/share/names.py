@@ -57,10 +57,10 @@ class NamesShown(NamedTuple):
     paths: tuple[str, ...]
 
 
-def names_in(texts: Iterable[str], known: Iterable[str] = ()) -> NamesShown:
-    """The names in all of these texts; `known` are those of people that are looked for as they are."""
+def names_in(texts: Iterable[str], names: Iterable[str] = ()) -> NamesShown:
+    """The names in all of these texts; `names` are those of people, which are looked for as they are."""
     people, hosts, paths = set[str](), set[str](), set[str]()
-    wanted = {name: re.compile(rf"(?<![{_A}]){re.escape(name)}(?![{_A}])") for name in known}
+    wanted = {name: re.compile(rf"(?<![{_A}]){re.escape(name)}(?![{_A}])") for name in names}
     for text in texts:
         people.update(_PERSON.findall(text))
         people.update(name.rstrip(".") for match in _CREDIT.findall(text) for name in match if name)

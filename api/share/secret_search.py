@@ -76,7 +76,7 @@ class SecretSearch:
 
 
 def _digits(secret: str) -> Iterator[bytes]:
-    """What to look for among the letters and digits of a text."""
+    """Yields what is looked for among the letters and digits of a text."""
     content = secret.encode(errors="replace")
     once = [digits for encoding in _BASE64 for digits in encoding.digits(content)]
     twice = [digits for inner in once for encoding in _BASE64 for digits in encoding.digits(inner)]

@@ -110,7 +110,7 @@ def test_hosts_that_stand_alone_are_found(text: str, hosts: set[str]) -> None:
     ],
 )
 def test_names_of_people_that_stand_alone_are_found(text: str, people: set[str]) -> None:
-    assert set(names_in([text], known=("Ada Lovelace", "김철수", "Nobody Else")).people) == people
+    assert set(names_in([text], names=("Ada Lovelace", "김철수", "Nobody Else")).people) == people
 
 
 def test_who_wrote_commits_is_known(tmp_path: Path) -> None:
