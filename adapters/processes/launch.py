@@ -9,6 +9,7 @@ program's environment: this script begins outside the fence and without any vari
 `NETWORK` are the numbers of the open files of a network that the program joins, or empty.
 """
 
+import _signal  # type: ignore[import-not-found]
 import marshal
 import os
 import resource
@@ -21,8 +22,6 @@ _UNTIL_KILLED = 5
 def become(report: int, limits: str, fence: str, network: str, argv: list[str], env: dict[bytes, bytes]) -> None:
     """Never returns: the program starts, or the reason is reported."""
     os.set_inheritable(report, False)
-    import _signal  # type: ignore[import-not-found]
-
     for number in (_signal.SIGPIPE, _signal.SIGXFSZ):  # Python ignores these signals, and ignored signals stay ignored
         _signal.signal(number, _signal.SIG_DFL)
     try:
@@ -63,28 +62,57 @@ def join(users: int, network: int) -> None:
         os.close(number)
 
 
-def restrict(rules: str) -> None:
-    """Restrict this thread, and everything that it starts, by Landlock. Raises OSError."""
-    import ctypes
-    import struct
+class _Kernel:
+    """The system calls of a fence, for which Python has no functions. Without a fence, `ctypes` is not loaded."""
 
-    libc = ctypes.CDLL(None, use_errno=True)
+    def __init__(self) -> None:
+        import ctypes
+        import struct
 
-    def call(number: int, *arguments: object) -> int:
-        result: int = libc.syscall(number, *arguments)
+        self.pack = struct.pack
+        self._ctypes = ctypes
+        self._libc = ctypes.CDLL(None, use_errno=True)
+
+    def call(self, number: int, *arguments: object) -> int:
+        """Raises OSError."""
+        result: int = self._libc.syscall(number, *arguments)
         if result < 0:
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+            raise OSError(self._ctypes.get_errno(), os.strerror(self._ctypes.get_errno()))
         return result
 
+    def control(self, *arguments: object) -> int:
+        """Calls `prctl` and returns its result, which is negative for an error."""
+        result: int = self._libc.prctl(*arguments, *([0] * (5 - len(arguments))))
+        return result
+
+    def drop_capabilities(self) -> None:
+        """Permanently drops root's privileges except for owning its files. Raises OSError."""
+        for capability in range(64):
+            self.control(24, capability)  # out of the bounding set; it is no error if there is no such capability
+        head = self.pack("=Ii", 0x20080522, 0)  # version 3, this process
+        if self._libc.capset(head, bytes(24)) < 0:
+            raise OSError(self._ctypes.get_errno(), os.strerror(self._ctypes.get_errno()))
+
+    def filter_calls(self, program: bytes) -> None:
+        """Refuses system calls with a seccomp filter. Raises OSError."""
+        held = self._ctypes.create_string_buffer(program, len(program))
+        described = self.pack("@HP", len(program) // 8, self._ctypes.addressof(held))
+        if self.control(22, 2, self._ctypes.create_string_buffer(described, len(described))) < 0:
+            raise OSError(self._ctypes.get_errno(), os.strerror(self._ctypes.get_errno()))
+
+
+def restrict(rules: str) -> None:
+    """Restrict this thread, and everything that it starts, by Landlock. Raises OSError."""
+    kernel = _Kernel()
     wanted = marshal.loads(bytes.fromhex(rules))  # noqa: S302 - we wrote it ourselves
-    version = call(444, None, 0, 1)
+    version = kernel.call(444, None, 0, 1)
     every, file_only = _rights(version)
     files = every if "read" in wanted else 0
     # The machine's own services can still be bound: only outgoing connections are limited.
     network = 2 if version >= 4 and not wanted.get("connect", True) else 0
     scoped = 3 if version >= 6 and wanted.get("scoped") else 0
-    attributes = struct.pack("QQQ", files, network, scoped)[: 8 if version < 4 else 16 if version < 6 else 24]
-    ruleset = call(444, attributes, len(attributes), 0)
+    attributes = kernel.pack("QQQ", files, network, scoped)[: 8 if version < 4 else 16 if version < 6 else 24]
+    ruleset = kernel.call(444, attributes, len(attributes), 0)
     reading = 0b1101  # execute, read file, read folder
     writing = every & ~(1 << 6 | 1 << 11)  # but never a new device: it could be the disk
     for rights, paths in ((reading, wanted.get("read", ())), (writing, wanted.get("write", ()))):
@@ -93,47 +121,17 @@ def restrict(rules: str) -> None:
                 continue
             place = os.open(path, os.O_PATH | os.O_CLOEXEC)
             allowed = rights if os.path.isdir(path) else rights & file_only  # noqa: PTH112
-            call(445, ruleset, 1, struct.pack("=Qi", allowed, place), 0)
+            kernel.call(445, ruleset, 1, kernel.pack("=Qi", allowed, place), 0)
             os.close(place)
     for port in wanted.get("ports", ()) if network else ():
-        call(445, ruleset, 2, struct.pack("=QQ", network, port), 0)
-    _prctl(38, 1)  # no new privileges, which Landlock requires
-    call(446, ruleset, 0)
+        kernel.call(445, ruleset, 2, kernel.pack("=QQ", network, port), 0)
+    kernel.control(38, 1)  # no new privileges, which Landlock requires
+    kernel.call(446, ruleset, 0)
     os.close(ruleset)
     if files:
-        _drop_capabilities()
+        kernel.drop_capabilities()
     if calls := bytes.fromhex(wanted.get("calls", "")):
-        _filter_calls(calls)
-
-
-def _prctl(*arguments: object) -> int:
-    import ctypes
-
-    result: int = ctypes.CDLL(None, use_errno=True).prctl(*arguments, *([0] * (5 - len(arguments))))
-    return result
-
-
-def _drop_capabilities() -> None:
-    """Permanently drop root's privileges except for owning its files. Raises OSError."""
-    import ctypes
-    import struct
-
-    for capability in range(64):
-        _prctl(24, capability)  # out of the bounding set; it is no error if there is no such capability
-    head = struct.pack("=Ii", 0x20080522, 0)  # version 3, this process
-    if ctypes.CDLL(None, use_errno=True).capset(head, bytes(24)) < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-
-
-def _filter_calls(program: bytes) -> None:
-    """Refuse system calls with a seccomp filter. Raises OSError."""
-    import ctypes
-    import struct
-
-    held = ctypes.create_string_buffer(program, len(program))
-    described = struct.pack("@HP", len(program) // 8, ctypes.addressof(held))
-    if _prctl(22, 2, ctypes.create_string_buffer(described, len(described))) < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        kernel.filter_calls(calls)
 
 
 def _rights(version: int) -> tuple[int, int]:
