@@ -7,6 +7,7 @@ from adapters.proof import checkpoints, envelope
 from adapters.store.port import Log
 from adapters.store.texts import whole
 from api.cli import exits
+from api.cli.error_words import words_of
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.log import find_stream, open_log, settings_of
@@ -31,9 +32,7 @@ def attest(session: str | None, /, *, public_key: bool, json: bool, database: st
             statement = _statement(store, find_stream(store, session))
             put_json(envelope.signed(statement, checkpoints.signing_key(settings.signing_key)))
     except checkpoints.NotProved as error:
-        raise Failed(
-            sentence("Nothing was signed. {error}", error=exits.words_of(error)), code=exits.NOT_VERIFIED
-        ) from None
+        raise Failed(sentence("Nothing was signed. {error}", error=words_of(error)), code=exits.NOT_VERIFIED) from None
     return exits.OK
 
 

@@ -17,6 +17,7 @@ from adapters.store.sqlite.views import is_unavailable
 from api.cli import exits
 from api.cli.checkpoint_file import opened_checkpoint, public_key_of, read_words
 from api.cli.client import require_log
+from api.cli.error_words import in_words, words_of
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.log import open_log, settings_of
@@ -130,7 +131,7 @@ def _tell(verdict: Verification, name: str, *, json: bool) -> int:
 
 def fault_words(position: int | None, problem: str) -> str:
     """A fault of the log in a line; without a position it is one of the whole log."""
-    words = exits.in_words(problem)
+    words = in_words(problem)
     return sentence("position {position}: {problem}", position=position, problem=words) if position else words
 
 
@@ -141,7 +142,7 @@ def _check_proof(path: Path, key: str | None) -> int:
     try:
         checkpoint = check_proof(decode(proof), public)
     except (checkpoints.NotProved, Malformed) as error:
-        raise Failed(sentence("Not proved: {error}", error=exits.words_of(error)), code=exits.NOT_VERIFIED) from None
+        raise Failed(sentence("Not proved: {error}", error=words_of(error)), code=exits.NOT_VERIFIED) from None
     say(sentence("Proved: the event is one of the {size} signed events.", size=checkpoint.size))
     return exits.OK
 
@@ -159,9 +160,7 @@ def checkpoint(*, public_key: bool, json: bool, database: str | None) -> int:
         with open_log(settings) as store:
             head = checkpoints.head(store)
     except checkpoints.NotProved as error:
-        raise Failed(
-            sentence("Nothing was signed. {error}", error=exits.words_of(error)), code=exits.NOT_VERIFIED
-        ) from None
+        raise Failed(sentence("Nothing was signed. {error}", error=words_of(error)), code=exits.NOT_VERIFIED) from None
     note = checkpoints.sign(head, key)
     root = base64.b64encode(head.root).decode()
     fields = {"checkpoint": note, "origin": head.origin, "size": head.size, "root": root, "publicKey": named}

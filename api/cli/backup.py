@@ -16,6 +16,7 @@ from adapters.store.location import reading
 from adapters.store.sqlite.sealed_log import begins_with
 from adapters.store.sqlite.soundness import is_database
 from api.cli import exits
+from api.cli.error_words import words_of
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.log import open_log, settings_of
@@ -98,7 +99,7 @@ def _refuse_other(target: Path, draft: Path) -> None:
         if not target.exists() or begins_with(draft, target):
             return
     except StoreError as error:
-        raise _not_a_copy(target, exits.words_of(error)) from None
+        raise _not_a_copy(target, words_of(error)) from None
     raise _not_a_copy(target)
 
 
@@ -114,7 +115,7 @@ def _checked(copy: Path) -> int:
             problems = log.rows.integrity()
             size = head(log).size
     except (NotProved, StoreError) as error:
-        problems = [exits.words_of(error)]
+        problems = [words_of(error)]
     if problems:
         why = sentence("The log is damaged, so nothing was copied:")
         raise Failed(why, *problems[:3], sentence("`hansard verify` says more."), code=exits.NOT_VERIFIED)

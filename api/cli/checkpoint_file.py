@@ -7,6 +7,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from adapters.proof import checkpoints
 from adapters.proof.checkpoints import SignedHead
 from api.cli import exits
+from api.cli.error_words import words_of
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.node.settings import Settings
@@ -22,21 +23,21 @@ def opened_checkpoint(path: Path, key: str | None, settings: Settings) -> Signed
         return checkpoints.opened(note, public)
     except checkpoints.NotProved as error:
         is_none = getattr(sentence_of(error), "code", "") == "not_a_checkpoint"
-        raise Failed(f"{path}: {exits.words_of(error)}", code=exits.USAGE if is_none else exits.NOT_VERIFIED) from None
+        raise Failed(f"{path}: {words_of(error)}", code=exits.USAGE if is_none else exits.NOT_VERIFIED) from None
 
 
 def public_key_of(text: str) -> Ed25519PublicKey:
     try:
         return checkpoints.public_key(text)
     except checkpoints.NotProved as error:
-        raise Failed(exits.words_of(error), code=exits.USAGE) from None
+        raise Failed(words_of(error), code=exits.USAGE) from None
 
 
 def _own_public_key(settings: Settings) -> str:
     try:
         return checkpoints.public_text(checkpoints.known_key(settings.signing_key))
     except checkpoints.NotProved as error:
-        raise Failed(exits.words_of(error), code=exits.USAGE) from None
+        raise Failed(words_of(error), code=exits.USAGE) from None
 
 
 def read_words(path: Path) -> str:

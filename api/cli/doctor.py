@@ -23,7 +23,7 @@ from adapters.store.sqlite.durability import journal_mode, probed
 from adapters.workspace.git import WorkspaceError
 from adapters.workspace.move import is_unfinished
 from api.cli import exits
-from api.cli.exits import in_words, words_of
+from api.cli.error_words import in_words, words_of
 from api.cli.forge_health import check_forge
 from api.cli.health import Finding, check_team, histories, refused
 from api.cli.labels import recorded, sentence

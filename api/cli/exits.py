@@ -63,13 +63,6 @@ def in_words(text: str) -> str:
     return error_words.in_words(text)
 
 
-def words_of(error: Exception) -> str:
-    """The message of an error, in the terminal's language where it is a sentence of ours."""
-    from api.cli import error_words
-
-    return error_words.words_of(error)
-
-
 def reason_of(error: OSError) -> str:
     """Says why the system refused, in the terminal's language where it is one of the usual reasons."""
     name = errno.errorcode.get(error.errno or 0, "")
@@ -79,7 +72,11 @@ def reason_of(error: OSError) -> str:
 
 def worded(session: Mapping[str, Any], name: str) -> str:
     """A text of a session's view, such as `lastError`, in the terminal's language where Hansard wrote it."""
-    text, data = str(session.get(name) or ""), session.get(f"{name}Sentence")
+    return of_view(str(session.get(name) or ""), session.get(f"{name}Sentence"))
+
+
+def of_view(text: str, data: Mapping[str, object] | None) -> str:
+    """A text of a view in the terminal's language, by the data of its sentence; without them as it is."""
     if not data:
         return text
     from api.cli import error_words

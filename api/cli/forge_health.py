@@ -4,7 +4,7 @@ import os
 from typing import Final
 
 from adapters.forge.settings import BadForge, read_settings
-from api.cli.exits import words_of
+from api.cli.error_words import words_of
 from api.cli.health import Finding
 from api.cli.labels import sentence
 from api.node.owner import forge_file

@@ -19,7 +19,7 @@ from adapters.store.mapper import decode
 from adapters.store.port import Log
 from adapters.store.texts import whole
 from api.actions.projects import read_project, unfit_team, untrusted_team
-from api.cli.exits import in_words, words_of
+from api.cli.error_words import in_words, words_of
 from api.cli.labels import HOW_TO_ALLOW, gap, refused_host, sentence
 from api.cli.terminal import counted
 from api.node.checkouts import checkout_of

@@ -13,6 +13,7 @@ from typing import Final, Literal, Protocol
 
 from adapters.store.keys import Vault
 from api.cli import exits
+from api.cli.error_words import words_of
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.log import changing
@@ -135,7 +136,7 @@ def _new(name: str, scope: Scope, expires: str | None) -> tuple[str, Key]:
     try:
         until = int(time.time()) + seconds_of(expires) if expires is not None else None
     except ValueError as error:
-        raise Failed(f"--expires: {exits.words_of(error)}", code=exits.USAGE) from None
+        raise Failed(f"--expires: {words_of(error)}", code=exits.USAGE) from None
     key = f"hansard_{secrets.token_urlsafe(32)}"
     return key, Key(name, hashlib.sha256(key.encode()).hexdigest(), scope, until)
 

@@ -3,7 +3,7 @@
 import os
 from typing import TYPE_CHECKING, Final
 
-from api.cli.exits import in_words
+from api.cli.exits import of_view
 from api.cli.labels import sentence
 from api.cli.tables import columns
 from domain.values.words import of_environment
@@ -31,11 +31,8 @@ def matrix(session: "Session") -> str:
 
 def warnings(session: "Session") -> str:
     """The corrections and faults on the way, in the terminal's language."""
-    from domain.values.sentences import from_wire
-
     wired = session.get("warningSentences") or [None] * len(session["warnings"])
-    pairs = zip(session["warnings"], wired, strict=True)
-    return "\n".join(in_words(from_wire(text, data["code"], data["params"])) if data else text for text, data in pairs)
+    return "\n".join(of_view(text, data) for text, data in zip(session["warnings"], wired, strict=True))
 
 
 def history(session: "Session") -> str:

@@ -14,6 +14,7 @@ from adapters.store.sql.log import SqlRecorder
 from api.cli import exits
 from api.cli.audit import fault_words
 from api.cli.client import require_log
+from api.cli.error_words import words_of
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.log import settings_of
@@ -49,7 +50,7 @@ def _moved(old: Settings, new: Settings) -> Migrated:
         try:
             return move(log, store)
         except (NotEmpty, Moving) as error:
-            raise Failed(exits.words_of(error), code=exits.REFUSED) from None
+            raise Failed(words_of(error), code=exits.REFUSED) from None
 
 
 def _keep_keys(old: Settings, new: Settings) -> None:

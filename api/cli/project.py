@@ -17,7 +17,8 @@ from adapters.project.discovery import Discovery, discover, names_a_team, projec
 from api.actions.projects import root_of
 from api.actions.trust import grant
 from api.cli import exits
-from api.cli.exits import Failed, in_words
+from api.cli.error_words import in_words
+from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import Where
 from api.cli.repository import run_git
@@ -170,7 +171,7 @@ async def _trials(members: tuple[Member, ...], sandbox: Sandbox, *, quiet: bool)
 
 def _tell(trial: Trial) -> None:
     mark = paint("ok  ", "green") if trial.ok else paint("fail", "red")
-    words = [trial.answer if trial.ok and trial.answer else exits.in_words(trial.sentence or trial.problem or "")]
+    words = [trial.answer if trial.ok and trial.answer else in_words(trial.sentence or trial.problem or "")]
     if trial.version:
         words.append(f"({trial.version})")
     if trial.usage.tokens is not None:

@@ -4,6 +4,7 @@ from typing import Any
 
 from adapters.proof import checkpoints, inclusion
 from api.cli import exits
+from api.cli.error_words import words_of
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.log import find_stream, open_log, settings_of
@@ -18,8 +19,6 @@ def prove(session: str, version: int, /, *, json: bool, database: str | None) ->
             key = checkpoints.signing_key(settings.signing_key)
             proof: dict[str, Any] = inclusion.prove(store, find_stream(store, session), version, key)
     except checkpoints.NotProved as error:
-        raise Failed(
-            sentence("Nothing was proved. {error}", error=exits.words_of(error)), code=exits.NOT_VERIFIED
-        ) from None
+        raise Failed(sentence("Nothing was proved. {error}", error=words_of(error)), code=exits.NOT_VERIFIED) from None
     put_json(proof)
     return exits.OK

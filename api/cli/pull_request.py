@@ -13,7 +13,8 @@ from adapters.forge.remotes import remote_repository
 from adapters.workspace.person import PersonsGit
 from api.cli import exits
 from api.cli.client import Api, connected, path_of, resolve_to_change
-from api.cli.exits import Failed, words_of
+from api.cli.error_words import words_of
+from api.cli.exits import Failed
 from api.cli.handover_in_short import checks_words
 from api.cli.handover_words import rest_words
 from api.cli.labels import recorded, sentence

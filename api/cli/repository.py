@@ -21,7 +21,8 @@ from adapters.workspace.person import GitRefused, Interrupted, PersonsGit
 from adapters.workspace.replacement import ReplacedChanges, replaced_changes
 from api.cli import exits
 from api.cli.client import Api, path_of, resolve_to_change
-from api.cli.exits import Failed, in_words, words_of
+from api.cli.error_words import in_words, words_of
+from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.terminal import visible_name
 from domain.provenance.notes import NotedTurn, note_of

@@ -11,6 +11,7 @@ from adapters.store.location import reading
 from adapters.store.sqlite.replacement import ENDS, LogInUse, alone, copied, put_in_place
 from api.cli import exits
 from api.cli.audit import fault_words
+from api.cli.error_words import words_of
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.log import settings_of
@@ -28,7 +29,7 @@ def restore(file: Path, /, *, database: str | None) -> int:
         log = settings.log_file
         return _from_export(file, settings) if log is None else _from_copy(file, log, settings.outbox_file)
     except LogInUse as error:
-        raise Failed(exits.words_of(error), code=exits.REFUSED) from None
+        raise Failed(words_of(error), code=exits.REFUSED) from None
 
 
 def _from_copy(file: Path, log: Path, outbox: Path) -> int:
@@ -70,7 +71,7 @@ def _verified(file: Path, draft: Path) -> int:
             size = log.head()
             faults = [fault_words(fault.position, fault.problem) for fault in verdict.faults]
     except StoreError as error:
-        faults = [exits.words_of(error)]
+        faults = [words_of(error)]
     if faults:
         why = sentence("{file} is damaged or no log, so nothing was restored:", file=file)
         named = [fault.replace(str(draft.absolute()), str(file)) for fault in faults[:3]]

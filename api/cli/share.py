@@ -12,6 +12,7 @@ from adapters.store.port import Log
 from adapters.turns.result.team_secrets import unset_secrets
 from api.actions.projects import team_of
 from api.cli import exits
+from api.cli.error_words import in_words, words_of
 from api.cli.exits import Failed
 from api.cli.interview import is_interactive
 from api.cli.labels import sentence
@@ -46,7 +47,7 @@ def share(session: str, /, *, at: int | None, out: Path | None, with_: str, yes:
             rules = SharingRules(known_secrets(team, settings), wishes, of_environment(os.environ))
             record, html = file_to_show(log, name, at, key, rules)
     except checkpoints.NotProved as error:
-        problem = sentence("Nothing was shared. {error}", error=exits.words_of(error))
+        problem = sentence("Nothing was shared. {error}", error=words_of(error))
         raise Failed(problem, code=exits.NOT_VERIFIED) from None
     _list_names(record, people)
     secret = sum(each.why == "secret" for each in record.left_out)
@@ -129,7 +130,7 @@ def check_shared(path: Path, key: str | None) -> int:
         raise Failed(problem, code=exits.USAGE) from None
     check = checked(content, key)
     for problem in check.problems:
-        put(visible(exits.in_words(problem)))
+        put(visible(in_words(problem)))
     if check.problems or check.record is None or check.head is None:
         say(sentence("{path} is not as it was written.", path=path))
         return exits.NOT_VERIFIED

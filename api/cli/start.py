@@ -21,7 +21,8 @@ from api.actions.projects import team_of
 from api.cli import exits
 from api.cli.activity import say_wait
 from api.cli.client import Api, connected, repository_here, resolve_to_change
-from api.cli.exits import Failed, in_words, words_of
+from api.cli.error_words import in_words, words_of
+from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import Fields, Where
 from api.cli.progress import Shown

@@ -11,6 +11,7 @@ from adapters.proof.transfer import export as lines
 from adapters.proof.transfer import take_in as carry_in
 from api.cli import exits
 from api.cli.checkpoint_file import opened_checkpoint
+from api.cli.error_words import words_of
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.log import changing, find_stream, open_log, settings_of
@@ -50,7 +51,7 @@ def take_in(lines: Iterable[bytes], settings: Settings, signed: SignedHead | Non
             sessions, events = carry_in(store, lines, signed)
         except NotImported as error:
             code = exits.REFUSED if isinstance(error, AlreadyThere) else exits.NOT_VERIFIED
-            raise Failed(sentence("Nothing was imported. {error}", error=exits.words_of(error)), code=code) from None
+            raise Failed(sentence("Nothing was imported. {error}", error=words_of(error)), code=code) from None
     say(
         sentence(
             "Imported {events} of {sessions}.", events=counted(events, "event"), sessions=counted(sessions, "session")

@@ -8,7 +8,7 @@ UNTYPED = {"api/cli": 40, "api/web": 51}
 """Objects without types; the API's answers have types in `api.cli.answers`. Left in the command line: what programs of
 others say, what is signed, and the fields of an event; on the page: what programs and forms send, and answers
 of agents."""
-LATE_IMPORTS = {"domain": 1, "adapters": 23, "projections": 1, "api": 62}
+LATE_IMPORTS = {"domain": 1, "adapters": 17, "projections": 1, "api": 60}
 """Imports in functions. A short command starts without what it may not need: `--help` imports nothing of the rooms, and
 `list`, `show` and `inbox` read files without the application. A server starts the parts that its settings name, and
 packages of others are imported where an agent or a database needs them."""
