@@ -936,6 +936,7 @@ class WaitingItem(TypedDict):
     synthesis: str | None
     summary: str | None
     summarySentence: NotRequired[SentenceData | None]
+    checkedOutIn: NotRequired[str | None]
     notes: NotRequired[list[SentenceData]]
     expiresAt: str | None
     seen: NotRequired[str | None]

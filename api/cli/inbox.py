@@ -14,6 +14,7 @@ from api.cli.options import HERE, AsJson, Where
 from api.cli.reader import reader_of
 from api.cli.tables import put_table, shortened
 from api.cli.terminal import local_time, put_json, say
+from api.node.checkouts import free_branch
 
 if TYPE_CHECKING:
     from api.cli.answers import WaitingItem
@@ -88,6 +89,8 @@ def _next(item: "WaitingItem") -> str:
     if item["waitsFor"] == "budget":
         return extension(str(item["sessionId"]), item.get("cause"))
     name, choices = str(item["sessionId"]), item.get("choices") or ()
+    if item.get("cause") == "branch_checked_out":
+        return " && ".join((free_branch(item.get("checkedOutIn")), f"hansard retry {name}"))
     if item["waitsFor"] == "decision":
         steps = [f"hansard {'retry' if each == 'retry' else 'decide'} {name}{_word(str(each))}" for each in choices]
         return "     ".join(steps)

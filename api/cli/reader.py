@@ -145,6 +145,7 @@ def _item(row: NeedRow | PermissionRow) -> "WaitingItem":
         return cast("WaitingItem", item)  # as far as a table shows it
     from projections.record.status import why  # an empty inbox takes none
 
+    reason = json.loads(row.sentence) if row.sentence else None
     item = {
         **about,
         "waitsFor": row.waits_for,
@@ -153,7 +154,8 @@ def _item(row: NeedRow | PermissionRow) -> "WaitingItem":
         "cause": row.cause,
         "why": why(row.cause),
         "summary": row.summary,
-        "summarySentence": json.loads(row.sentence) if row.sentence else None,
+        "summarySentence": reason,
+        "checkedOutIn": reason["params"].get("path") if reason and reason["code"] == row.cause else None,
         "notes": _open_points(row.checked, row.waits_for),
     }
     return cast("WaitingItem", item)  # as far as a table shows it

@@ -1,11 +1,11 @@
 """The things that a session waits for, in words: an agent's turn, the next attempt at it, or a person's answer."""
 
-import shlex
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from api.cli.labels import recorded, sentence
 from api.cli.terminal import local_time, say, visible_name
+from api.node.checkouts import free_branch
 
 if TYPE_CHECKING:
     from api.cli.answers import Session, TurnView
@@ -88,15 +88,13 @@ def needs_branch(turns: "Iterable[TurnView]") -> bool:
 
 
 def next_of(session: "Session") -> str:
-    """The command that asks at once, after the one that makes room for it where a person has the branch checked out;
-    where no folder is named, that was deleted, and only git still knows it."""
+    """The command that asks at once, after the one that makes room for it where a person has the branch checked out."""
     again = f"hansard retry {session['id']}"
     turns = [turn for turn in session.get("outstandingTurns") or () if turn.get("waitingFor") == "branch"]
     if not turns:
         return sentence("{command} (asks at once)", command=again)
     places = dict.fromkeys(turn.get("checkedOutIn") for turn in turns)
-    first = [f"git -C {shlex.quote(place)} switch -" if place else "git worktree prune" for place in places]
-    steps = (sentence("first: {command}", command=command) for command in first)
+    steps = (sentence("first: {command}", command=free_branch(place)) for place in places)
     return "\n".join([*steps, sentence("then: {command}", command=again)])
 
 

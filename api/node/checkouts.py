@@ -1,5 +1,6 @@
-"""The checkout that a folder is in. Imports nothing: `latest` is fast."""
+"""The checkout that a folder is in, and how a branch becomes free there. Imports little: `latest` is fast."""
 
+import shlex
 from pathlib import Path
 
 
@@ -18,3 +19,9 @@ def checkout_of(folder: Path) -> Path | None:
 def is_bare(folder: Path) -> bool:
     """True if this is a git repository without a checkout."""
     return (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir()
+
+
+def free_branch(place: str | None) -> str:
+    """The command that checks out another branch in a folder; without one, that folder was deleted, and only git still
+    knows it."""
+    return f"git -C {shlex.quote(place)} switch -" if place else "git worktree prune"

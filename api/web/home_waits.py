@@ -1,20 +1,23 @@
 """Rows of home: what waits for a person, with its matter."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from api.web.inbox_items import InboxCard, item_of
-from api.web.model import BADGES, REASON, money, owner
+from api.web.model import REASON, money, owner
 from api.web.permission_cards import Ask, ask_of
 from api.web.plain_text import cut_plain
-from api.web.waiting_item import Answering, answering, approval_for, reason_of
+from api.web.waiting_item import Answering, answering, approval_for, badge_of_item, reason_of
 from domain.session.record import kind_of
 from domain.session.state import Session
-from domain.session.waits import answers
+from domain.session.waits import BRANCH_IN_USE, answers
 from projections.engine.ports import Database
 from projections.sessions import overview
 from projections.views.inbox import WaitingItem
 from projections.views.sessions import SessionItem
+
+_OWN_STATES: Final = ("held", BRANCH_IN_USE)
+"""The causes that a row names in place of what they need from a person."""
 
 
 class WaitingRow(NamedTuple):
@@ -55,8 +58,8 @@ def waiting_row(db: Database, item: WaitingItem, actor: str, find: Callable[[str
         kind=kind_of(item.session_id),
         parent=item.parent,
         title=title,
-        badge="held" if item.cause == "held" else BADGES.get(item.waits_for, "waiting_for_decision"),
-        needs="held" if item.cause == "held" else item.waits_for,
+        badge=badge_of_item(item),
+        needs=item.cause if item.cause in _OWN_STATES else item.waits_for,
         stop=item.stop_reason,
         choices=answers(item.choices) if item.waits_for == "decision" else (),
         card=item_of(db, item, actor, find),

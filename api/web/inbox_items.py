@@ -4,17 +4,18 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import NamedTuple
 
-from api.web.model import BADGES, money
+from api.node.checkouts import free_branch
+from api.web.model import money
 from api.web.model import owner as owner_name
 from api.web.permission_cards import AskCard, card_of
 from api.web.plain_text import cut, cut_plain
 from api.web.session.matter import Matter, matter_of
-from api.web.waiting_item import Answering, ApprovalCard, answering, approval_for, reason_of
+from api.web.waiting_item import Answering, ApprovalCard, answering, approval_for, badge_of_item, reason_of
 from domain.discussion.events import suggested
 from domain.discussion.state import Discussion
 from domain.session.record import kind_of
 from domain.session.state import Session
-from domain.session.waits import RETRY, answers
+from domain.session.waits import BRANCH_IN_USE, RETRY, answers
 from projections.engine.ports import Database
 from projections.record.status import is_phrase
 from projections.views.inbox import WaitingItem
@@ -47,6 +48,8 @@ class InboxCard(NamedTuple):
     suggested: str | None
     verdict: str
     matter: Matter | None
+    first: str
+    """The command for the person's terminal with which a branch becomes free; "" for other waits."""
 
 
 def item_of(db: Database, item: WaitingItem, actor: str, find: Callable[[str], Session | None]) -> InboxCard:
@@ -61,7 +64,7 @@ def item_of(db: Database, item: WaitingItem, actor: str, find: Callable[[str], S
         by=owner_name(item.owner),
         cost=money(item.cost_micros),
         folder=cut(PurePath(item.repository or "").name, 24),
-        badge=BADGES.get(item.waits_for, "waiting_for_decision"),
+        badge=badge_of_item(item),
         kind=kind_of(item.session_id),
         approval=approval_for(actor, item.approval),
         answers=answers(item.choices),
@@ -70,4 +73,5 @@ def item_of(db: Database, item: WaitingItem, actor: str, find: Callable[[str], S
         suggested=suggested(feedback.wire() if feedback else {}),
         verdict=cut((feedback and feedback.verdict) or "", 40),
         matter=_matter(find(item.session_id)) if item.waits_for == "decision" else None,
+        first=free_branch(item.checked_out_in) if item.cause == BRANCH_IN_USE else "",
     )

@@ -2,6 +2,8 @@
 
 from typing import Final, NamedTuple
 
+from api.web.model import BADGES
+from domain.session import waits
 from domain.values.budget import dollars
 from projections.engine.ports import Database
 from projections.sessions import overview
@@ -27,6 +29,17 @@ def reason_of(db: Database, item: WaitingItem) -> str:
     if words or (item.waits_for == "budget" and item.kind == "orchestration"):
         return words or ""
     return item.summary_sentence or item.summary or ""
+
+
+def badge_of_item(item: WaitingItem) -> str:
+    """The state of what waits, as its badge shows it."""
+    match item.cause:
+        case "held":
+            return "held"
+        case waits.BRANCH_IN_USE:
+            return "waits_for_you"
+        case _:
+            return BADGES.get(item.waits_for, "waiting_for_decision")
 
 
 class ApprovalCard(NamedTuple):
@@ -113,6 +126,8 @@ def _verb(item: WaitingItem) -> str:
             return "continue"
         case "failed":
             return "retry"
+        case "landing":
+            return "retry" if "retry" in item.choices else ""
         case "partial":
             return next((verb for verb in ("retry", "continue") if verb in item.choices), "")
         case "permission" | "scope" | "budget":

@@ -60,10 +60,14 @@ class Failure(Value):
     @property
     def checked_out_in(self) -> str | None:
         """The folder in which a person has the session's branch checked out, where that is the reason."""
+        reason = self.branch_in_use
+        return str(reason.params["path"]) if reason is not None and reason.code == "branch_checked_out" else None
+
+    @property
+    def branch_in_use(self) -> Sentence | None:
+        """The sentence that says where the session's branch is checked out and what to do, where that is the reason."""
         detail = self.sentence.params.get("detail") if self.sentence is not None else None
-        if self.code != "branch" or not isinstance(detail, Sentence) or detail.code != "branch_checked_out":
-            return None
-        return str(detail.params["path"])
+        return detail if self.code == "branch" and isinstance(detail, Sentence) else None
 
     def rewritten(self, change: Callable[[str], str]) -> Self:
         """The failure with `change` applied to its reason, for example to remove secrets."""

@@ -210,6 +210,11 @@ class Session:
         return any(turn.tries.until is not None for turn in self.outstanding.values())
 
     @property
+    def needs_branch(self) -> bool:
+        """Returns whether the work waits to be put on its branch until a person has checked out another one."""
+        return any(turn.tries.reason == "branch" for turn in self.outstanding.values())
+
+    @property
     def unpublished(self) -> bool:
         """Returns whether the workspace has changes that are not yet published to the person's repository."""
         if self.base is None or self.base.repository is None:

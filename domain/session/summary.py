@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from domain.session.landing import LANDABLE
 from domain.session.state import Session
-from domain.session.waits import Need, WaitsFor, forge, held, landing, permission
+from domain.session.waits import Need, WaitsFor, branch, forge, held, landing, permission
 
 
 class Summary(NamedTuple):
@@ -27,9 +27,9 @@ class Summary(NamedTuple):
 
 
 def summary_of(session: Session) -> Summary:
-    """Returns what its kind waits for comes first, then what an agent asks, then a fork that is held, then a landing
-    that did not succeed, then its pull request."""
-    wait = session.wait or (permission() if session.questions else None)
+    """Returns what the session waits for: first what its kind waits for, then a branch that a person has checked out,
+    what an agent asks, a fork that is held, a landing that did not succeed, and its pull request."""
+    wait = session.wait or (branch() if session.needs_branch else None) or (permission() if session.questions else None)
     if wait is None and session.held and not session.ended:
         wait = held()
     if wait is None and session.unlanded is not None and session.status in LANDABLE:

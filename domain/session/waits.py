@@ -16,6 +16,7 @@ WaitsFor = Literal[
 
 RETRY: Final = "retry"
 ALLOW_OR_DENY: Final = ("allow", "deny")
+BRANCH_IN_USE: Final = "branch_checked_out"
 _MORE: Final = frozenset({"rounds", "validation_failed"})
 """Why a run stopped that goes on where it is given more rounds."""
 
@@ -78,6 +79,11 @@ def partial(reason: str, *, planned: bool, retriable: bool) -> Need:
 def landing(cause: str) -> Need:
     """A finished result is not part of the branch that it was to be merged into."""
     return Need("landing", cause, ("land",))
+
+
+def branch() -> Need:
+    """The work cannot be put on its branch, which a person has checked out. It is tried again by itself."""
+    return Need("landing", BRANCH_IN_USE, (RETRY,))
 
 
 def forge(cause: str) -> Need:

@@ -36,6 +36,7 @@ _WHY: Final = {
     "validation_not_startable": "A validation command cannot be started.",
     "validation_escapes_workspace": "The validation would test another folder.",
     "setup_failed": "The set-up failed.",
+    "branch_checked_out": "A person has checked out its branch.",
     "landing_sent_back": "The result does not fit the branch as it is now.",
     "landing_not_tried": "The result was not landed: the repository is not ready for it.",
     "landing_failed": "The landing could not run.",

@@ -69,6 +69,9 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
         _evolve(row, recorded)
         if parts.rule:
             parts.rule(row, recorded, recorded.event)
+        if parts.turn:
+            turns.follow(recorded)
+            open_turns.follow_branch(row, recorded)
         if parts.ends:
             follow_ending(row, recorded)
         if parts.hands_over:
@@ -79,8 +82,6 @@ def apply(db: Database, events: Sequence[Recorded]) -> None:
             follow_unlanded(row, recorded)
         if row.pull_request is not None:
             follow_rest(row, recorded)
-        if parts.turn:
-            turns.follow(recorded)
         if parts.question:
             open_questions.follow(recorded)
     ROWS.save(db, rows.values())
@@ -341,5 +342,5 @@ OVERVIEW: Final = Projection(
     tables=("overview", "overview_labels", "overview_turns", "overview_questions"),
     schema=SCHEMA,
     apply=apply,
-    version=29,
+    version=30,
 )

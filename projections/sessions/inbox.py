@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection
 from dataclasses import replace
+from typing import Any
 
 from domain.session import waits
 from domain.session.team_decisions import DecisionPolicy, Vote
@@ -94,6 +95,7 @@ def ballots(db: Database) -> tuple[ApprovalView, ...]:
 def _item(row: SessionRow) -> WaitingItem:
     """Only what it waits for now: the latest contribution of a discussion, the summary so far of a run."""
     deciding = row.waits_for == "decision"
+    sentence = json.loads(row.summary_sentence or "null")
     return WaitingItem.model_validate(
         {
             "session_id": row.session_id,
@@ -117,13 +119,19 @@ def _item(row: SessionRow) -> WaitingItem:
             "feedback": json.loads(row.feedback) if deciding and row.feedback else None,
             "synthesis": row.synthesis if deciding else None,
             "summary": row.summary,
-            "summary_sentence": json.loads(row.summary_sentence or "null"),
+            "summary_sentence": sentence,
+            "checked_out_in": _checkout_in(sentence),
             "notes": tuple(Sentence(code, **params) for code, params in open_points(row.checked, row.waits_for)),
             "expires_at": row.expires_at if deciding else None,
             "seen": row.seen if deciding else None,
             "approval": _approval(row),
         }
     )
+
+
+def _checkout_in(sentence: dict[str, Any] | None) -> str | None:
+    """The folder in which the branch is checked out that the session waits for."""
+    return sentence["params"]["path"] if sentence and sentence["code"] == waits.BRANCH_IN_USE else None
 
 
 def _approval(row: SessionRow) -> ApprovalView | None:

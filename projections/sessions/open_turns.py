@@ -1,12 +1,16 @@
-"""A row for each outstanding turn, until the turn has ended."""
+"""A row for each outstanding turn, until it has ended; and the wait for a branch that a person has checked out."""
 
 from typing import Final
 
+from domain.session import waits
 from domain.session.forks import ForkedWait, SessionForked
 from domain.session.record import Recorded
 from domain.session.turns import Settled, TurnAttemptFailed, TurnRequested, TurnRetried
 from domain.values.base import milliseconds
+from domain.values.sentences import packed
 from projections.engine.ports import Database
+from projections.record.markdown import shortened
+from projections.sessions.row import SessionRow
 
 TURNS_SCHEMA: Final = (
     "CREATE TABLE IF NOT EXISTS overview_turns (session_id TEXT NOT NULL, turn_id TEXT NOT NULL,"
@@ -19,6 +23,24 @@ TURN_EVENTS: Final = (TurnRequested, TurnAttemptFailed, TurnRetried, Settled, Se
 _COLUMNS: Final = (
     "session_id, turn_id, version, work, agent, role, phase, round, requested_at, attempt, waiting_until, waiting_for"
 )
+
+
+_LONGEST: Final = 2_000
+"""Characters of a reason that are kept; the session has all of it."""
+
+
+def follow_branch(row: SessionRow, recorded: Recorded) -> None:
+    """One more event of the row's session: one whose branch a person has checked out waits for that person. The wait
+    has one beginning, however often the branch is looked at."""
+    match recorded.event:
+        case TurnAttemptFailed(failure=failure, retry_at=str()) if failure.code == "branch":
+            if row.waits_for is None:
+                row.wait(waits.branch(), recorded)
+            if row.cause == waits.BRANCH_IN_USE:
+                why = failure.branch_in_use or failure.why
+                row.summary, row.summary_sentence = shortened(why, _LONGEST), packed(why)
+        case TurnAttemptFailed() | TurnRetried() | Settled() if row.cause == waits.BRANCH_IN_USE:
+            row.go_on()
 
 
 class OpenTurns:

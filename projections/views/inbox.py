@@ -57,6 +57,9 @@ class WaitingItem(View):
     summary_sentence: Sentence | None = Field(
         default=None, exclude_if=absent, description="the summary as code and parameters, where Hansard wrote it"
     )
+    checked_out_in: str | None = Field(
+        default=None, exclude_if=absent, description="of a branch in use: the folder in which it is checked out"
+    )
     notes: tuple[Sentence, ...] = Field(
         default=(),
         exclude_if=empty,

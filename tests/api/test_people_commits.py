@@ -10,6 +10,7 @@ import httpx2 as httpx
 import pytest
 from starlette.testclient import TestClient
 
+from api.cli.inbox import inbox
 from api.cli.options import Where
 from api.cli.session import details, why_stopped
 from api.cli.session_list import list_sessions
@@ -282,6 +283,41 @@ def test_a_wait_for_a_branch_says_that_it_is_for_the_person_and_what_to_do_first
         assert client.post(f"/api/sessions/{it['id']}/retry", json={}).status_code < 300
         assert ended(client, it["id"])["status"] == "success"
         assert "checkedOutIn" not in str(session(client, it["id"]))
+
+
+def test_the_inbox_has_a_delivery_whose_branch_is_checked_out(
+    tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With where that is and what to do there, everywhere the inbox is shown; no longer once the branch is free."""
+    monkeypatch.setenv("HANSARD_LANG", "en")
+    with inside(tmp_path / "slow", trust="all", sandbox="off", retry_seconds=60) as client:
+        it = made(client, folder, SECOND | ASKS)
+        branch = it["result"]["branch"]
+        revise(client, it, {"text": "Go on."})
+        asked(client, it)
+        git(folder, "checkout", "-q", branch)
+        allow(client, it)
+        reached(client, it["id"], "turn.attempt_failed")
+        [item] = client.get("/api/decisions?needs=landing").json()["items"]
+        told = f"The branch {branch} is checked out in {folder}; it was not changed."
+        assert (item["sessionId"], item["cause"], item["choices"]) == (it["id"], "branch_checked_out", ["retry"])
+        assert item["checkedOutIn"] == str(folder) and item["summary"].startswith(told)
+        first = f"git -C {folder} switch -"
+        inbox(where=Where(database=str(tmp_path / "slow" / "hansard.db")))
+        shown, said = capsys.readouterr()
+        assert it["id"] in shown and told in " ".join(shown.split()), shown
+        assert f"{first} && hansard retry {it['id']}" in said, said
+        for language, badge in (("en", "Waits for you"), ("ko", "사용자 대기")):
+            for path in ("/decisions", "/"):
+                html = page(client, path, **{"accept-language": language})
+                card = html.partition(f'data-waits="{it["id"]}"')[2].partition("</li>" if path == "/" else "</article>")
+                seen = Seen(card[0]).text
+                assert badge in seen and str(folder) in seen and first in seen, seen
+                assert f"/api/sessions/{it['id']}/retry" in card[0]
+        subprocess.run(("sh", "-c", first), check=True, capture_output=True)
+        assert client.post(f"/api/sessions/{it['id']}/retry", json={}).status_code < 300
+        assert ended(client, it["id"])["status"] == "success"
+        assert client.get("/api/decisions").json()["items"] == []
 
 
 def test_a_branch_that_was_deleted_is_made_again(client: TestClient, folder: Path) -> None:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,22 +13,37 @@ from adapters.store.sqlite.store import SqliteStore
 from adapters.store.sqlite.views import SqliteViews
 from domain.discussion.state import Discussion
 from domain.kinds import KINDS, allowed_actions, fold
+from domain.session.attempts import Failure, RetryPolicy
 from domain.session.children import Decide
 from domain.session.record import Recorded
 from domain.session.state import Session
 from domain.session.summary import summary_of
 from domain.session.team_decisions import DecisionPolicy
+from domain.session.turns import RecordPackage, RetryTurn
 from domain.session.waits import ALLOW_OR_DENY, RETRY, WaitsFor
-from domain.values.sentences import Sentence
+from domain.values.sentences import Sentence, because
 from projections.follow import Follower
 from projections.sessions import fold as overview_fold
 from projections.sessions import inbox, overview
 from projections.sessions.row import ROWS, SessionRow
 from projections.views.inbox import WaitingItem
-from tests.golden.happenings import APPROVING, landing, not_landed, validated
+from tests.golden.happenings import (
+    APPROVING,
+    DESIGN,
+    HEAD,
+    PREPARED,
+    SHOP,
+    changes,
+    landing,
+    not_landed,
+    said,
+    validated,
+)
 from tests.golden.make import PLACE
+from tests.kit.claiming import claim
 from tests.projections.stage import REVIEW, Stage, critique
 
+GONE = Sentence("branch_of_deleted_worktree", branch="hansard/delivery-1", path="/gone")
 LOGS = sorted(PLACE.glob("*.jsonl"))
 
 
@@ -152,6 +168,43 @@ def test_the_inbox_says_what_is_in_the_way_of_a_landing_until_it_has_landed(tmp_
     told = str(Sentence("in_the_way_uncommitted", paths="src/a.py"))
     assert shown[0] == ("landing", "landing_not_tried", '["land"]', told, "success")
     assert waiting(stage) == []
+
+
+def packs(stage: Stage, name: str, **fields: Any) -> None:
+    """The result is put on its branch, or it is not; a wait is over by then."""
+    stage.at += 60_000
+    claim(stage.store, "worker", now=stage.at, lease_ms=2**30)
+    turn = stage.turn(name)
+    stage.do(name, RecordPackage(turn_id=turn.turn_id, attempt=turn.tries.ended + 1, **fields))
+
+
+def test_work_whose_branch_is_checked_out_waits_for_a_person_until_it_is_free(tmp_path: Path) -> None:
+    """The wait has one beginning, however often the branch is looked at; a retry, or a cancel, ends it."""
+    stage, name = Stage(tmp_path), "delivery-1"
+    stage.delivers(name, repository=True, workspace=SHOP, retry=RetryPolicy(attempts=5))
+    stage.answers(name, "One step.", prepared=PREPARED)
+    said(stage, name, *DESIGN[1:])
+    stage.answers(name, "Written.", tree=HEAD, **changes("src/a.py"))
+    validated(stage, name)
+    stage.answers(name, APPROVING)
+    told = Sentence("branch_checked_out", branch="hansard/delivery-1", path="/shop")
+    in_use = Failure.of("branch", because(Sentence("branch_not_made", branch="hansard/delivery-1"), told))
+    packs(stage, name, failure=in_use)
+    [item] = waiting(stage)
+    assert (item.waits_for, item.cause, item.choices) == ("landing", "branch_checked_out", ("retry",))
+    assert (item.checked_out_in, str(item.summary_sentence)) == ("/shop", str(told))
+    packs(stage, name, failure=in_use)
+    assert [again.since for again in waiting(stage)] == [item.since]
+    stage.do(name, RetryTurn())
+    assert waiting(stage) == []
+    packs(stage, name, failure=Failure.of("branch", because(Sentence("branch_not_made", branch="b"), GONE)))
+    [item] = waiting(stage)
+    assert (item.checked_out_in, str(item.summary_sentence)) == (None, str(GONE))
+    packs(stage, name, branch="hansard/delivery-1", commit=HEAD)
+    assert waiting(stage) == []
+    for session, row in followed(stage.events(), tmp_path):
+        summary = summary_of(session)
+        assert (row.waits_for, row.cause) == (summary.waits_for, summary.cause)
 
 
 def test_a_parent_says_that_its_discussion_waits_for_a_person(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
 """Tells what a turn that is not over waits for, when people were asked during it, and how the judge found its work."""
 
-import shlex
 from collections import defaultdict
 from typing import Final, NamedTuple
 
+from api.node.checkouts import free_branch
 from api.web.session.context import PanelContext
 from domain.delivery.state import Delivery
 from domain.values.base import iso
@@ -30,7 +30,7 @@ class TurnWait(NamedTuple):
     @property
     def first(self) -> str:
         """The command with which a person checks out another branch than the one that is waited for."""
-        return f"git -C {shlex.quote(self.checked_out_in)} switch -" if self.checked_out_in else "git worktree prune"
+        return free_branch(self.checked_out_in)
 
 
 def wait_of(context: PanelContext, turn_id: str) -> TurnWait | None:
