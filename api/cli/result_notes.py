@@ -40,8 +40,8 @@ def unchecked(session: Mapping[str, Any]) -> Iterator[str]:
     """Says what was not checked of a result, or proves less than it seems."""
     if session.get("result"):
         yield from result_notes(session)
-    phases = session.get("phaseStatuses") or {}
-    if phases.get("review") == "skipped" and session.get("result"):
+    result, phases = session.get("result"), session.get("phaseStatuses") or {}
+    if result and not result.get("reviewed") and phases.get("review") in ("skipped", "pending"):
         yield sentence("Not reviewed.")
 
 

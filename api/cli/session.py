@@ -170,14 +170,14 @@ def in_four_lines(session: "Session") -> Pairs:
     changes = [_file(file, result) for file in files[:_NAMED]] if result else []
     if len(files) > _NAMED:
         changes.append(sentence("and {n} more", n=len(files) - _NAMED))
+    checked, left = "; ".join(checks(session)), " ".join(unchecked(session))
+    if not files:
+        checked, left = sentence("there was no change to check"), sentence("nothing")
     return [
         ("asked", shortened(one_line(str(session.get("task") or session.get("prompt") or "")), _SUBJECT)),
         ("changed", ", ".join(changes) or sentence("nothing")),
-        ("checked", "; ".join(checks(session)) or sentence("nothing" if files else "nothing, as no file was changed")),
-        (
-            "not checked",
-            " ".join(unchecked(session)) or sentence("nothing that is known" if files else "there is nothing to check"),
-        ),
+        ("checked", checked or sentence("nothing")),
+        ("not checked", left or sentence("nothing that is known")),
     ]
 
 

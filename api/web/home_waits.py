@@ -38,6 +38,8 @@ class WaitingRow(NamedTuple):
     since: str
     cost: str
     owner: str
+    unchanged: bool
+    """Whether the work has changed nothing, where the reason for the wait does not say so."""
     of: SessionItem | None = None
     """The fork that is held."""
 
@@ -49,6 +51,7 @@ def waiting_row(db: Database, item: WaitingItem, actor: str, find: Callable[[str
     ask, theirs, answer = ask_of(item, find), approval_for(actor, item.approval), answering(db, item)
     if ask and not ask.is_whole:
         answer = answer._replace(verb="")
+    session = overview.item(db, item.session_id)
     return WaitingRow(
         id=item.session_id,
         answer=answer._replace(
@@ -67,5 +70,6 @@ def waiting_row(db: Database, item: WaitingItem, actor: str, find: Callable[[str
         since=item.since,
         cost=money(item.cost_micros),
         owner=owner(item.owner),
-        of=overview.item(db, item.session_id) if item.cause == "held" else None,
+        unchanged=bool(session and session.outcome and session.outcome.unchanged) and item.cause != "no_change",
+        of=session if item.cause == "held" else None,
     )

@@ -126,7 +126,7 @@ _PROMPTED: Final = frozenset(
 )  # fmt: skip
 _REPLIED: Final = frozenset(
     {
-        "reply", "resumed", "new_conversation", "files", "patch", "tree", "slot", "changes", "fence",
+        "reply", "resumed", "new_conversation", "files", "patch", "slot", "changes", "fence",
         "fence_gaps", "refused_hosts",
     }
 )  # fmt: skip

@@ -95,6 +95,11 @@ def _common(session: Session, task: str) -> dict[str, Any]:
     }
 
 
+def _is_in_place(session: Delivery | Orchestration) -> bool:
+    """Returns whether agents edit the person's own folder, which has no git."""
+    return session.workspace is not None and not session.repository
+
+
 def _revision(revision: Revision) -> RevisionView:
     return RevisionView(revision_id=revision.revision_id, by=revision.by, at=iso(revision.at), status=revision.status)
 
@@ -124,6 +129,7 @@ def turn_view(turn: Outstanding, *, asks: bool = False) -> TurnView:
 def _delivery(delivery: Delivery) -> DeliveryView:
     return DeliveryView(
         **_common(delivery, delivery.task),
+        in_place=_is_in_place(delivery) or None,
         task=delivery.task,
         file_paths=delivery.file_paths,
         validation_commands=tuple(PlannedCommand(stage=step.stage, command=step.command) for step in delivery.steps),
@@ -184,6 +190,7 @@ def _budget(delivery: Delivery) -> BudgetView:
 def _orchestration(session: Orchestration) -> OrchestrationView:
     return OrchestrationView(
         **_common(session, session.prompt),
+        in_place=_is_in_place(session) or None,
         prompt=session.prompt,
         mode=session.mode,
         triage=TriageView(orchestrate=session.triage.orchestrate, signals=session.triage.signals),

@@ -104,9 +104,11 @@ def changed_nothing(view: Mapping[str, Any]) -> bool:
     if view.get("reason") == "no_change":
         return True
     match view:
-        case {"kind": "delivery", "status": "failed", "iteration": int(begun)} if begun:
+        case {"status": "cancelled" | "reset", "inPlace": True}:
+            return False  # an agent may have been stopped in the middle of its work
+        case {"kind": "delivery", "status": "failed" | "cancelled", "iteration": int(begun)} if begun:
             pass
-        case {"kind": "orchestration", "status": "partial", "agents": [_, *_], "workspace": str()}:
+        case {"kind": "orchestration", "status": "partial" | "reset", "agents": [_, *_], "workspace": str()}:
             pass
         case _:
             return False

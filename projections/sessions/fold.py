@@ -14,11 +14,13 @@ from domain.orchestration.chart import status as orchestration_status
 from domain.session import waits
 from domain.session.attempts import Unready, failure_sentence
 from domain.session.children import ChildClosed, ParentLink
+from domain.session.forge import CommitsTaken
 from domain.session.forks import SessionDiverged, SessionForked, SessionReleased
 from domain.session.landing import LANDABLE, LANDING_FAILED, LANDING_ROLE
 from domain.session.record import Recorded
 from domain.session.team_decisions import DecisionPolicy
 from domain.session.turns import SCRIPTED, TurnAnswered, TurnFailed, TurnRetried
+from domain.session.workspace import WorkspacePrepared
 from domain.values.base import DomainEvent
 from domain.values.budget import add
 from domain.values.sentences import packed
@@ -153,6 +155,7 @@ def _row(recorded: Recorded, request: Any, task: str, status: str) -> SessionRow
         updated_at=recorded.at,
         policy=request.decisions.model_dump_json() if request.decisions else None,
         scripted=int(request.scenario is not None),
+        in_place=int(request.workspace is not None and not request.repository),
     )
 
 
@@ -186,6 +189,15 @@ def _evolve(row: SessionRow, recorded: Recorded) -> None:
             row.scripted = 1
         case ChildClosed(scripted=True):
             row.scripted = 1
+        case _:
+            pass
+    match recorded.event:
+        case WorkspacePrepared(base_commit=commit):
+            row.base = commit
+        case TurnAnswered(tree=str() as commit):
+            row.tree = commit
+        case CommitsTaken(head=commit, base=base):
+            row.tree, row.base = commit, base or row.base
         case _:
             return
 

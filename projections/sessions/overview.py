@@ -298,6 +298,7 @@ def _outcome(row: SessionRow) -> dict[str, Any]:
         "checks": json.loads(row.checks or "[]"),
         "branch": row.branch,
         "reason": row.ended_as,
+        "unchanged": row.ends_unchanged or None,
         "choice": row.choice,
         "by": row.ended_by,
         "words": words,

@@ -28,6 +28,8 @@ class SessionRow:
     `labels`, `checked`, `checks`, `landing`, `pull_request`, `choices`, `convergence`, `feedback`, `policy`, `votes`
     and the sentences are JSON. `cause` is a code: why it waits; `unlanded`, too: why the newest landing has not merged
     the result.
+    `base` and `tree` are the commits of the files before the work and now; `in_place` is 1 for a folder without git,
+    which is edited itself.
     `pulling` is 1 while the pull request is not over. `rejected` is what rejected the work last: the failing test, the
     blocking finding.
     """
@@ -93,6 +95,17 @@ class SessionRow:
     pulling: int | None = None
     scripted: int = 0
     started_in: str | None = None
+    base: str | None = None
+    tree: str | None = None
+    in_place: int = 0
+
+    @property
+    def ends_unchanged(self) -> bool:
+        """Returns whether work had begun that failed, or was ended, without a changed file. What was ended may have
+        changed files of a folder without git that nobody recorded."""
+        begun = self.iteration if self.kind == "delivery" else self.repository and self.round
+        ends = ("failed", "partial") if self.in_place else ("failed", "partial", "cancelled", "reset")
+        return bool(begun) and self.tree in (None, self.base) and self.status in ends
 
     def wait(self, wait: Need, recorded: Recorded) -> None:
         """From this event on, the session waits for a person."""

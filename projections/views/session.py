@@ -109,6 +109,9 @@ class SessionView(Listed):
     forked_at: int | None = Field(default=None, description="the last version that a fork shares with its source")
     held: bool = Field(description="a fork that stopped where no recorded answer fits; `continue` resumes it")
     workspace: str | None
+    in_place: bool | None = Field(
+        default=None, exclude_if=absent, description="true if agents edit the workspace itself, as it has no git"
+    )
     fence: FenceLevel | None = Field(default=None, description="the weakest sandbox of a turn; null if nothing was run")
     fence_gaps: tuple[str, ...] = Field(default=(), description="what the sandbox of a turn did not restrict")
     refused_hosts: tuple[RefusedHost, ...] = Field(

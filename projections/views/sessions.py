@@ -20,6 +20,9 @@ class OutcomeView(View):
     reason: str | None = Field(
         default=None, exclude_if=absent, description="`no_change` where work was done and no file was changed"
     )
+    unchanged: bool | None = Field(
+        default=None, exclude_if=absent, description="true if work that failed, or was ended, has changed no file"
+    )
     choice: str | None = Field(description="what was decided about a discussion")
     by: str | None = Field(description="who decided, cancelled or reset it; null if no one did")
     words: str | None = Field(description="why: the reason given, the answer, or what failed; the first characters")

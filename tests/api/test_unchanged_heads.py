@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from projections.record.status import outcome
 from tests.api.orchestrating import orchestration
-from tests.api.seen import review
+from tests.api.seen import Seen, page, review
 from tests.api.server import Json, delivery, inside, session, start, until
 from tests.api.test_baseline import repository
 from tests.api.test_session_page import panel, words_of
@@ -64,6 +64,26 @@ def ended(client: TestClient, folder: Path, status: str, body: Json) -> Json:
     return session(client, session_id)
 
 
+def cancelled(client: TestClient, folder: Path, dev: Any, *, has_git: bool = True) -> Json:
+    """A delivery that is cancelled while its second iteration is at work."""
+    body = delivery({"dev": [dev, {"text": "Later.", "delayMs": 60_000}]}, validationCommands=["false"])
+    place = repository(folder, a="") if has_git else folder
+    place.mkdir(exist_ok=True)
+    session_id = start(client, body | {"workspace": str(place)})
+    until(lambda: session(client, session_id)["iteration"] == 2, what="the second iteration")
+    assert client.post(f"/api/sessions/{session_id}/cancel", json={"reason": "Wrong task."}).status_code < 300
+    return session(client, session_id)
+
+
+def row_of(client: TestClient, session_id: str, language: str) -> str:
+    """What the row of a session on home says."""
+    [*_, last] = client.get(f"/api/sessions/{session_id}/events").json()["items"]
+    client.get("/api/sessions", headers={"Read-After": str(last["position"])}).raise_for_status()
+    html = page(client, "/", **{"accept-language": language})
+    [row] = [part for part in html.split("<li ")[1:] if session_id in part.partition("</li>")[0]]
+    return Seen(f"<li {row.partition('</li>')[0]}").text
+
+
 def heads(client: TestClient, view: Json) -> dict[str, list[str]]:
     """What the page and the summary say, by language."""
     return {
@@ -78,6 +98,32 @@ def test_where_no_file_was_changed_that_is_said_first_and_once(client: TestClien
     for language, texts in heads(client, view).items():
         for text in texts:
             assert text.startswith(SAYS[language]) and text.count(SAYS[language]) == 1, text
+
+
+def test_cancelled_work_says_that_it_changed_nothing(client: TestClient, tmp_path: Path) -> None:
+    view = cancelled(client, tmp_path / "shop", "Done.")
+    for language, (head, summary) in heads(client, view).items():
+        for text in (head, summary):
+            assert text.startswith(SAYS[language]) and text.count(SAYS[language]) == 1, text
+
+
+def test_cancelled_work_with_changes_does_not_say_it(client: TestClient, tmp_path: Path) -> None:
+    view = cancelled(client, tmp_path / "shop", WROTE)
+    assert SAYS["en"] not in " ".join(heads(client, view)["en"]) + row_of(client, view["id"], "en")
+
+
+def test_a_folder_without_git_may_have_changes_that_nobody_recorded(client: TestClient, tmp_path: Path) -> None:
+    view = cancelled(client, tmp_path / "bare", "Done.", has_git=False)
+    assert view["inPlace"] is True
+    assert SAYS["en"] not in " ".join(heads(client, view)["en"]) + row_of(client, view["id"], "en")
+
+
+@pytest.mark.parametrize("end", ["success", "iterations", "crash", "done", "rounds", "cancelled"])
+def test_the_row_of_home_says_once_that_nothing_was_changed(client: TestClient, tmp_path: Path, end: str) -> None:
+    shop = tmp_path / "shop"
+    view = cancelled(client, shop, "Done.") if end == "cancelled" else ended(client, shop, *ENDS[end])
+    for language, words in SAYS.items():
+        assert row_of(client, view["id"], language).count(words) == 1
 
 
 @pytest.mark.parametrize("end", CHANGED)

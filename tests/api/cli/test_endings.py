@@ -2,11 +2,17 @@
 
 import json
 from pathlib import Path
+from typing import Any, Final
 
+import pytest
+
+from api.cli.session import in_four_lines
 from tests.api.cli.conftest import Hansard
 from tests.api.cli.test_results import here
 
 __all__ = ["here"]
+UNCHANGED: Final = ("nothing", "there was no change to check", "nothing")
+"""What the last three lines say where no file was changed."""
 
 
 def ends_with(out: str) -> dict[str, str]:
@@ -45,8 +51,7 @@ def test_what_was_left_out_is_among_what_was_not_checked(hansard: Hansard, here:
 
 def test_where_nothing_was_changed_nothing_was_checked(hansard: Hansard, here: Path, tmp_path: Path) -> None:
     end = ends_with(run(hansard, tmp_path, "--test", "grep -q one a.txt", files={}))
-    said = ("nothing", "nothing, as no file was changed", "there is nothing to check")
-    assert (end["changed"], end["checked"], end["not checked"]) == said
+    assert (end["changed"], end["checked"], end["not checked"]) == UNCHANGED
 
 
 def test_a_failure_without_changes_says_that_first(hansard: Hansard, here: Path, tmp_path: Path) -> None:
@@ -56,7 +61,25 @@ def test_a_failure_without_changes_says_that_first(hansard: Hansard, here: Path,
     assert result.code == 1, result.err
     [summary] = [line for line in result.out.splitlines() if line.startswith("summary")]
     assert summary.split(maxsplit=1)[1].startswith("Nothing was changed. "), summary
-    assert ends_with(result.out)["not checked"] == "there is nothing to check"
+    end = ends_with(result.out)
+    assert (end["changed"], end["checked"], end["not checked"]) == UNCHANGED
+
+
+@pytest.mark.parametrize(
+    ("phases", "reviewed", "said"),
+    [
+        ({"review": "pending"}, None, "Not validated. Not reviewed."),
+        ({"review": "skipped"}, None, "Not validated. Not reviewed."),
+        ({"review": "failed"}, {"shown": 2, "of": 2}, "Not validated."),
+    ],
+)
+def test_work_that_was_stopped_before_its_review_says_so(
+    phases: dict[str, str], reviewed: dict[str, int] | None, said: str
+) -> None:
+    file = {"path": "a.txt", "status": "modified", "added": 1, "removed": 1, "named": True}
+    result = {"files": [file], "namesFiles": False, "validated": None, "reviewed": reviewed}
+    session: Any = {"kind": "delivery", "status": "cancelled", "task": "x", "phaseStatuses": phases, "result": result}
+    assert dict(in_four_lines(session))["not checked"] == said
 
 
 def test_what_a_killed_merge_left_is_named_by_doctor_and_removed_by_the_next_run(

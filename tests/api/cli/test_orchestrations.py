@@ -51,8 +51,8 @@ def test_a_run_is_watched_round_by_round_and_ends_at_its_checkpoint(run: Run) ->
         "team     scripted agents take part, which do no real work",
         "asked        src/ API를 만들어줘 그리고 문서도",
         "changed      nothing",
-        "checked      nothing, as no file was changed",
-        "not checked  there is nothing to check",
+        "checked      there was no change to check",
+        "not checked  nothing",
     ]
     talk = [line.split(maxsplit=4)[-1] for line in result.err.splitlines()]
     assert "Round 1: Backend – phase 3 (development), 문서 – phase 3 (development)" in talk
