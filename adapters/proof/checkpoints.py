@@ -144,6 +144,11 @@ def opened(note: str, key: Ed25519PublicKey) -> SignedHead:
     return checkpoint
 
 
+def noted(note: str) -> SignedHead | None:
+    """The checkpoint of a note, whoever signed it; None if it is none."""
+    return _checkpoint(note.partition("\n\n")[0])
+
+
 def _checkpoint(body: str) -> SignedHead | None:
     try:
         body.encode()

@@ -1,6 +1,7 @@
 """Sends signed checkpoints automatically: to a file or folder, or to a command's standard input."""
 
 import asyncio
+import hashlib
 import logging
 import os
 import shlex
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapters.processes.environment import clean_environment
 from adapters.processes.program import run
-from adapters.proof.checkpoints import GrowingHead, sign, signing_key
+from adapters.proof.checkpoints import GrowingHead, holds, noted, sign, signing_key
 from adapters.store.port import Log
 from api.node.settings import Settings
 from domain.session.record import Recorded
@@ -44,12 +45,12 @@ def checkpointer_of(store: Log, settings: Settings, place: str) -> "Checkpointer
 class Checkpointer:
     """Sends a checkpoint to `place` after a number of events. A damaged log is not signed; the damage is logged.
 
-    The log is read once when this begins, then only new events.
+    The log is read once when this begins, then only new events. What shows that its end is missing is not replaced.
     """
 
     def __init__(self, store: Log, key: "Ed25519PrivateKey", place: str, every: int) -> None:
         self._store, self._head, self._key = store, GrowingHead(store), key
-        self._place, self._every, self._kept = place, every, 0
+        self._place, self._every, self._kept, self._compared = place, every, 0, False
         self._loop = asyncio.get_running_loop()
         self._woken = asyncio.Event()
         self._task = asyncio.create_task(self._run())
@@ -65,6 +66,7 @@ class Checkpointer:
 
     def _begin_again(self) -> None:
         self._head, self._kept = GrowingHead(self._store), 0
+        self._compared = False
         self._woken.set()
 
     async def stop(self) -> None:
@@ -84,6 +86,9 @@ class Checkpointer:
 
     async def _round(self) -> None:
         await asyncio.to_thread(self._head.read)
+        if not self._compared:
+            await asyncio.to_thread(_compare, self._store, self._place)
+            self._compared = True
         size = self._head.size
         if size // self._every <= self._kept // self._every:
             return
@@ -96,13 +101,39 @@ class Checkpointer:
         self._kept = size
 
 
+def _compare(store: Log, place: str) -> None:
+    """Say so where the newest checkpoint in a file or folder is of a log that this one does not continue."""
+    path = Path(place).expanduser()
+    newest = max(path.glob("checkpoint-*.txt"), default=None) if path.is_dir() else path
+    if newest is None or command_of(place) is not None or not newest.is_file():
+        return
+    before = noted(newest.read_text(encoding="utf-8", errors="replace"))
+    if before is None or (fault := holds(store, before)) is None:
+        return
+    where = newest if path.is_dir() else _set_aside(newest)
+    _log.warning(
+        "the log does not continue the one of the last checkpoint (%s): after a restore or a failover, it lacks what"
+        " was recorded last; otherwise, its end was cut off or it was rewritten. That checkpoint is in %s",
+        fault,
+        where,
+    )
+
+
 def _write(place: str, size: int, note: str) -> None:
     """Into a folder as a separate file, otherwise replacing the previous one; never only half of it."""
     path = Path(place).expanduser()
     target = path / f"checkpoint-{size:012}.txt" if path.is_dir() else path
     half = target.with_name(f".{target.name}.half")
     half.write_text(note, encoding="utf-8")
+    if path.is_dir() and target.exists() and noted(target.read_text(errors="replace")) != noted(note):
+        _set_aside(target)
     half.replace(target)
+
+
+def _set_aside(checkpoint: Path) -> Path:
+    """Give it a name of its own, beside what takes its place."""
+    digest = hashlib.sha256(checkpoint.read_bytes()).hexdigest()
+    return checkpoint.rename(checkpoint.with_name(f"{checkpoint.name}.before-{digest[:12]}"))
 
 
 async def _hand_over(argv: list[str], note: str) -> None:

@@ -218,6 +218,24 @@ def test_a_pooler_that_drops_the_settings_of_a_connection_is_refused_before_anyt
         trial.try_out(url, has_log=False)
 
 
+def test_a_database_that_has_to_be_the_primary_is_one_for_readers_too(database: Database) -> None:
+    """They make no changes themselves, but are not what decides whether the server takes any."""
+    from adapters.store.postgres.sealed_log import inspect, lets_in_without_password, sealed_database
+
+    url = cluster().database(database.path)
+    both = url.replace(f"host={cluster().folder}", f"host=/nowhere,{cluster().folder}&target_session_attrs=read-write")
+    store = open_store(both)
+    store.append([write(delivery_story().begun)])
+    store.close()
+    assert inspect(both).head == 3 and lets_in_without_password(both)
+    with (
+        sealed_database(both) as log,
+        pytest.raises(StoreError, match="read-only transaction"),
+        log._reading() as connection,
+    ):
+        connection.execute("DELETE FROM texts")
+
+
 def test_no_message_shows_the_password(own: Cluster) -> None:
     own.stop()
     for url in (f"postgresql://me:geheim@/db?host={own.folder}", "postgresql://me:geheim@host:port/db"):

@@ -1,5 +1,6 @@
 """Signed checkpoints that a server stores elsewhere, and how `verify` uses them."""
 
+import shutil
 import sqlite3
 import sys
 from contextlib import closing
@@ -7,7 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from adapters.proof.checkpoints import GrowingHead, NotProved, head, opened, public_key, public_text, signing_key
+from adapters.proof.checkpoints import (
+    GrowingHead,
+    NotProved,
+    head,
+    holds,
+    noted,
+    opened,
+    public_key,
+    public_text,
+    signing_key,
+)
 from adapters.store.location import open_store
 from api.node.checkpointer import command_of
 from tests.api.server import Server, ended, serving, start, until
@@ -62,6 +73,36 @@ def test_a_server_that_runs_no_turns_sends_them_too(tmp_path: Path) -> None:
         until(lambda: file.exists() and size_of(file.read_text(), server) >= 3, what="the file")
     finally:
         server.leave()
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_a_checkpoint_of_a_log_that_has_lost_its_end_is_not_replaced(tmp_path: Path, folder: bool) -> None:
+    """It is what shows the loss: to the operator at once, and to `verify` afterwards."""
+    place, backup = tmp_path / "elsewhere", tmp_path / "backup.db"
+    if folder:
+        place.mkdir()
+    with serving(tmp_path, checkpoint_to=place, checkpoint_every=1) as server:
+        first = ended(server.client, start(server.client))
+        server.stop()
+        shutil.copy(server.database, backup)
+        server.start()
+        ended(server.client, start(server.client))
+        server.stop()
+        last = max(place.iterdir()) if folder else place
+        before = last.read_text()
+        shutil.copy(backup, server.database)
+        server.start()
+        assert server.client.get(f"/api/sessions/{first['id']}").status_code == 200
+        names = until(lambda: sorted(last.parent.glob(f"{last.name}*")), what="the checkpoints")
+        until(lambda: "the log does not continue the one of the last checkpoint" in server.log.read_text(), what="word")
+        ended(server.client, start(server.client))
+        until(lambda: any(each.read_text() != before for each in last.parent.glob(f"{last.name}*")), what="a new one")
+        names = sorted(last.parent.glob(f"{last.name}*"))
+        assert before in [each.read_text() for each in names], names
+        server.stop()
+    with closing(open_store(f"sqlite:///{server.database}")) as store:
+        faults = [holds(store, head) for each in names if (head := noted(each.read_text()))]
+        assert None in faults and any(faults)
 
 
 def test_damaged_log_is_not_signed(tmp_path: Path) -> None:

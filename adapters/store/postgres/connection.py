@@ -163,10 +163,9 @@ class Connections:
     ) -> None:
         """`instead` overrides parts of the URL."""
         self.name = name_of(url)
-        session = _SESSION | ({"default_transaction_read_only": "on"} if read_only else {})
         parameters = _parts(url) | instead
         options = " ".join(
-            [parameters.get("options") or "", *(f"-c {name}={value}" for name, value in session.items())]
+            [parameters.get("options") or "", *(f"-c {name}={value}" for name, value in _SESSION.items())]
         )
         self._conninfo = make_conninfo(
             **{
@@ -259,6 +258,8 @@ class Connections:
         # Prepared by the driver, a statement of a pipeline that failed would be thought to be there.
         connection = PatientConnection.connect(self._conninfo, autocommit=True, prepare_threshold=None)
         connection.epoch = self._outage.epoch
+        if self._is_read_only:  # not as an option: to `target_session_attrs=read-write` the primary would be read-only
+            connection.execute("SET default_transaction_read_only = on")
         return connection
 
     def refuse_read_only(self, connection: PatientConnection) -> StoreError:
