@@ -10,6 +10,7 @@ import pytest
 from tests.api.orchestrating import orchestration, run
 from tests.api.server import Json, Server, delivery, ended, events, only, reached, serving, session, start
 from tests.api.test_real_git import CHECK, FIXED, git, repository
+from tests.api.test_session_page import panel
 from tests.kit.replies import plan, subtask, verdicts
 
 __all__ = ["repository"]
@@ -84,6 +85,7 @@ def test_a_person_allows_it(server: Server, repository: Path) -> None:
     assert (decided["decision"], decided["paths"]) == ("allow", ["deploy/prod.yaml"])
     assert decided["by"]
     assert answered(server, session_id, item["requestId"], "allow") == 409
+    assert panel(server.client, session_id, "gantt").count('class="gantt-mark"') == 1
 
 
 def test_a_person_denies_it(server: Server, repository: Path) -> None:

@@ -46,7 +46,7 @@ CHOICES: Final = frozenset(
         "orchestration.retried",
         "orchestration.rounds_added",
         "session.child_closed",
-        "session.scope_decided",
+        "delivery.scope_decided",
         "session.released",
         "turn.permission_decided",
         "decision.voted",
