@@ -37,7 +37,7 @@ from domain.values.sentences import Sentence
 from domain.values.words import Words
 from projections.record.describe import describe
 from projections.record.diff import EventPair, beside
-from projections.record.trail import tone_of
+from projections.record.important import tone_of
 from projections.sessions import overview
 
 FIELDS: Final = 4

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from domain.delivery import events as delivery
 from domain.discussion import events as discussion
@@ -13,47 +13,7 @@ from domain.session.forks import SessionForked
 from domain.session.record import Recorded
 from domain.values.base import DomainEvent
 from projections.record.describe import is_person
-from projections.record.important import is_important
-
-_BAD: Final = frozenset(
-    {
-        *("review_blocking_detected", "validation_failed", "no_progress", "scope_exceeded", "phase_failed"),
-        *("budget_exhausted", "partial_reached", "agent_failed", "attempt_failed", "failed", "plan_refused"),
-        *("verdict_refused", "verdict_unreadable", "verdict_overturned", "sent_back", "activity_recorded"),
-        *("landing_not_tried", "comments_unchanged", "conflicted", "closed", "unavailable"),
-        *("flaky_seen", "baseline_recorded", "work_reported", "phase_completed", "result_published"),
-    }
-)
-_GOOD: Final = frozenset({"review_approved", "tests_passed", "completed", "landed", "merged"})
-_ASK: Final = frozenset(
-    {
-        *("decided", "decision_requested", "voted", "checkpoint_reached", "expired", "continued", "plan_returned"),
-        *("fix_requested", "review_held", "scope_requested", "scope_decided", "diverged"),
-        *("permission_requested", "permission_decided", "commented", "comment_changed"),
-        *("review_commented", "rested", "push_requested"),
-    }
-)
-_ENDS: Final = {"success": "good", "failed": "bad", "exhausted": "bad"}
-
-
-def tone_of(event: DomainEvent) -> str:
-    """The colour of an event: good or bad news, something that a person is asked or has said, or none of these. A
-    verdict's and an end's own news takes precedence over that of its kind."""
-    if not is_important(event):
-        return "note"
-    passed, last = event.__dict__.get("passed"), event.TOPIC.rpartition(".")[2]
-    if passed is not None:
-        return "good" if passed else "bad"
-    if last == "checks_ended":
-        return "good" if event.__dict__.get("conclusion") == "success" else "bad"
-    if last == "session_finished":
-        return _ENDS.get(str(event.__dict__.get("state")), "note")
-    if last == "permission_decided" and event.__dict__.get("decision") == "deny":
-        return "bad"
-    for tone, names in (("bad", _BAD), ("good", _GOOD), ("ask", _ASK)):
-        if last in names:
-            return tone
-    return "note"
+from projections.record.important import is_important, tone_of
 
 
 class Numbered(Protocol):

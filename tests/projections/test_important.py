@@ -10,8 +10,7 @@ from domain.session.activity import ActivityRecorded
 from domain.session.workspace import ResultPublished, WorkspacePrepared
 from domain.values.base import DomainEvent, Text
 from projections.record.explain import CAUSES
-from projections.record.important import IMPORTANT, is_important
-from projections.record.trail import tone_of
+from projections.record.important import IMPORTANT, is_important, tone_of
 
 HARMLESS = {
     "channel.continue_wanted", "channel.message_queued", "channel.message_started", "channel.reset_wanted",

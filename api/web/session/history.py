@@ -18,9 +18,10 @@ from domain.values.words import Language
 from projections.engine.ports import Histories
 from projections.record import timeline
 from projections.record.describe import describe
+from projections.record.important import tone_of
 from projections.record.markdown import plain
 from projections.record.records import Record
-from projections.record.trail import Trail, tone_of, upto
+from projections.record.trail import Trail, upto
 
 WIDTH, HEIGHT = 1000, 26
 BUCKETS = 500
