@@ -1,7 +1,7 @@
 """The commands of a delivery, and how they are read back from its events."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import Field
 
@@ -27,10 +27,11 @@ from domain.delivery.events import (
 )
 from domain.delivery.validation import Baseline, Preparation
 from domain.session.attempts import ONCE, RetryPolicy
-from domain.session.children import ReviewSettings
+from domain.session.children import Decide, ReviewSettings
 from domain.session.forge import IssueLinked, LinkIssue
 from domain.session.forge_past import link_of
 from domain.session.past_commands import RecordedCommand
+from domain.session.revisions import ReviseSession
 from domain.session.state import Session
 from domain.session.team_decisions import DecisionPolicy
 from domain.session.turns import (
@@ -126,6 +127,7 @@ class ExtendBudget(Extension):
     """A person adds budget (K-46): at least one of the amounts."""
 
     REFUSAL: ClassVar[str] = "cannot_be_extended"
+    ACTION: ClassVar[str] = "extend"
     add_iterations: More | None = None
     add_minutes: More | None = None
     add_tokens: More | None = None
@@ -137,6 +139,7 @@ class DecideScope(Command):
     """A person allows or denies changes outside the scope."""
 
     REFUSAL: ClassVar[str] = "has_no_scope_request"
+    ACTION: ClassVar[str] = "scope"
     request_id: str
     decision: ScopeDecision
     actor: str = ""
@@ -144,7 +147,11 @@ class DecideScope(Command):
 
 class CancelDelivery(Command):
     REFUSAL: ClassVar[str] = "cannot_be_cancelled"
+    ACTION: ClassVar[str] = "cancel"
     reason: str = ""
+
+
+FROM_PEOPLE: Final = (Decide, DecideScope, ExtendBudget, RetryTurn, ReviseSession, CancelDelivery)
 
 
 def command_of(recorded: RecordedCommand, session: Session | None) -> Command | None:

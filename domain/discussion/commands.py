@@ -1,6 +1,6 @@
 """The commands of a review or a debate, and how they are read back from its events."""
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from domain.discussion.events import Cancelled, Decided, DecisionVoted, DiscussionRetried, DiscussionStarted
 from domain.session.children import Decide, DiscussionBrief
@@ -20,7 +20,11 @@ class StartDiscussion(StartCommand):
 
 class CancelDiscussion(Command):
     REFUSAL: ClassVar[str] = "cannot_be_cancelled"
+    ACTION: ClassVar[str] = "cancel"
     reason: str = ""
+
+
+FROM_PEOPLE: Final = (Decide, RetryTurn, CancelDiscussion)
 
 
 def command_of(recorded: RecordedCommand, _: Session | None) -> Command | None:

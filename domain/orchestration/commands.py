@@ -1,7 +1,7 @@
 """The commands of an orchestration, and how they are read back from its events."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -20,7 +20,9 @@ from domain.orchestration.events import (
     TreeFailures,
     WasReset,
 )
+from domain.session.children import Decide
 from domain.session.past_commands import RecordedCommand
+from domain.session.revisions import ReviseSession
 from domain.session.state import Session
 from domain.session.turns import (
     AgentSessionsCleared,
@@ -50,12 +52,14 @@ class ContinueOrchestration(Command):
     """Continue from the recorded cursor with a new round limit. The planner is not asked again (K-9)."""
 
     REFUSAL: ClassVar[str] = "cannot_be_continued"
+    ACTION: ClassVar[str] = "continue"
 
 
 class ResetOrchestration(Command):
     """End the run in its current state. `action`: what the person asked for; a refusal uses the same word."""
 
     REFUSAL: ClassVar[str] = "cannot_be_reset"
+    ACTION: ClassVar[str] = "reset"
     reason: str = ""
     action: Literal["reset", "cancel"] = "reset"
 
@@ -79,12 +83,16 @@ class RecordRound(RecordTurn):
 
 class AddRounds(Extension):
     REFUSAL: ClassVar[str] = "cannot_be_given_rounds"
+    ACTION: ClassVar[str] = "extend"
     add_rounds: Annotated[int, Field(ge=1)]
     reason: str
 
 
 class ClearAgentSessions(Command):
     """A new request of the same origin starts clean (S1 §1.2)."""
+
+
+FROM_PEOPLE: Final = (Decide, ContinueOrchestration, AddRounds, RetryTurn, ReviseSession, ResetOrchestration)
 
 
 def command_of(recorded: RecordedCommand, session: Session | None) -> Command | None:

@@ -120,6 +120,7 @@ class Decide(Command):
     """A person's decision; `version` is the one they saw, `seen` the digest of what it showed, if they sent them."""
 
     REFUSAL: ClassVar[str] = NO_DECISION
+    ACTION: ClassVar[str] = "decision"
     choice: Choice
     rationale: str = ""
     actor: str = ""

@@ -46,6 +46,8 @@ class Kind(Generic[S]):
     chart: ChartTable | None
     starts: type[Command]
     """The commands that a session of this kind may begin with."""
+    from_people: tuple[type[Command], ...]
+    """The commands that a person may send after the start, in the order in which they are listed."""
     decide: "Callable[[Now[S], Command], Events]"
     evolve: Callable[[S | None, DomainEvent, EventMetadata], S]
     actions: Callable[[S], tuple[str, ...]]

@@ -50,6 +50,7 @@ class ReviseSession(Command):
     """A person wants changes to the result: words, comments, or both."""
 
     REFUSAL: ClassVar[str] = "cannot_be_revised"
+    ACTION: ClassVar[str] = "revise"
     text: Text = Text()
     comments: tuple[str, ...] | None = Field(default=None, description="comments by their ids; null for the open ones")
     remarks: tuple[AddComment, ...] = Field(default=(), description="comments that are made with it")

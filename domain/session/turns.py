@@ -254,6 +254,7 @@ class RetryTurn(Command):
     """A person wants the failed or waiting turn to be asked again at once."""
 
     REFUSAL: ClassVar[str] = "has_no_turn_to_retry"
+    ACTION: ClassVar[str] = "retry"
     reason: str = ""
 
 

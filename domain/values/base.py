@@ -155,6 +155,8 @@ class Command(Value):
 
     REFUSAL: ClassVar[str] = "does_not_take_command"
     """The code with which a session refuses this command if it does not take it."""
+    ACTION: ClassVar[str] = ""
+    """The action by which a person asks for it, as in the session's allowed actions; empty where none does."""
     blobs: tuple[Blob, ...] = Field(default=(), exclude=True)
 
 

@@ -8,7 +8,7 @@ from domain.delivery.chart import PHASES, Phase
 from domain.delivery.commands import CancelDelivery, RecordValidation
 from domain.delivery.decide import allowed_actions
 from domain.delivery.events import SessionFinished
-from domain.kinds import kind
+from domain.kinds import KINDS, kind
 from domain.session.revisions import ReviseSession
 from domain.session.rules import carry_out
 from domain.session.state import EventMetadata
@@ -18,6 +18,19 @@ from tests.kit.stories import MINUTE, START, DeliveryStory, extension, start, to
 
 RUNNING: tuple[str, ...] = PHASES
 ENDED = ("success", "failed", "exhausted", "cancelled")
+
+
+def test_each_command_of_a_person_has_an_action_and_a_refusal_of_its_own() -> None:
+    for each in KINDS.values():
+        actions = [command.ACTION for command in each.from_people]
+        assert all(actions) and len(set(actions)) == len(actions)
+        assert Command.REFUSAL not in {command.REFUSAL for command in each.from_people}
+
+
+@pytest.mark.parametrize("state", [*RUNNING, *ENDED])
+def test_a_person_has_a_command_for_each_action_of_a_delivery(state: str) -> None:
+    actions = set(allowed_actions(story_in(state).delivery))
+    assert actions <= {command.ACTION for command in KINDS["delivery"].from_people}
 
 
 def story_in(state: str) -> DeliveryStory:

@@ -1,6 +1,5 @@
 """Shows why a session is in its state: a chain of commands, and what each of them led to."""
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -16,15 +15,10 @@ from api.web.session.context import SENTENCE, badge_of
 from api.web.session.history import MESSAGE
 from api.web.session.panels import TABS
 from api.web.session.reading import as_of, reading
-from domain.delivery.commands import CancelDelivery, DecideScope, ExtendBudget
-from domain.discussion.commands import CancelDiscussion
-from domain.orchestration.commands import AddRounds, ContinueOrchestration, ResetOrchestration
+from domain.kinds import KINDS
 from domain.orchestration.state import Orchestration
 from domain.session.actions import refusal
-from domain.session.children import NO_DECISION
-from domain.session.revisions import ReviseSession
 from domain.session.state import Session
-from domain.session.turns import RetryTurn
 from domain.values.sentences import sentence_of
 from domain.values.words import Words
 from projections.record.describe import describe, person
@@ -32,28 +26,6 @@ from projections.record.explain import CAUSES, explain
 from projections.record.important import is_important
 from projections.record.session import view
 
-_DISCUSSED: Final = (("decision", NO_DECISION), ("retry", RetryTurn.REFUSAL), ("cancel", CancelDiscussion.REFUSAL))
-_ACTIONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
-    "delivery": (
-        ("decision", NO_DECISION),
-        ("scope", DecideScope.REFUSAL),
-        ("extend", ExtendBudget.REFUSAL),
-        ("retry", RetryTurn.REFUSAL),
-        ("revise", ReviseSession.REFUSAL),
-        ("cancel", CancelDelivery.REFUSAL),
-    ),
-    "orchestration": (
-        ("decision", NO_DECISION),
-        ("continue", ContinueOrchestration.REFUSAL),
-        ("extend", AddRounds.REFUSAL),
-        ("retry", RetryTurn.REFUSAL),
-        ("revise", ReviseSession.REFUSAL),
-        ("reset", ResetOrchestration.REFUSAL),
-    ),
-    "review": _DISCUSSED,
-    "debate": _DISCUSSED,
-}
-"""The actions that each kind of session takes from a person, with how they are refused."""
 LINKS: Final = 200
 """Commands of the chain that are shown, the last ones."""
 
@@ -84,7 +56,8 @@ def _possible(inside: System, session: Session, say: Words) -> list[tuple[str, s
     reason.
     """
     can = allowed(session, inside.sessions.get)
-    return [(action, "" if action in can else _reason(session, code, say)) for action, code in _ACTIONS[session.kind]]
+    commands = KINDS[session.kind].from_people
+    return [(each.ACTION, "" if each.ACTION in can else _reason(session, each.REFUSAL, say)) for each in commands]
 
 
 def _reason(session: Session, code: str, say: Words) -> str:
