@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from api.cli.labels import recorded, sentence
 from api.cli.terminal import minutes
+from api.cli.waits import is_paused
 
 if TYPE_CHECKING:
     from api.cli.answers import Session
@@ -18,7 +19,7 @@ _PROVIDER: Final = frozenset({"rate_limit", "overloaded", "setup", "branch"})
 def stands_still(session: "Session") -> bool:
     """True if the budget's clock does not run: nobody is at work, or a person or a provider is waited for."""
     turns = [turn for turn in session.get("outstandingTurns") or () if turn.get("work") != "wait"]
-    if session["status"] != "running" or session.get("held") or session.get("scopeRequest") or not turns:
+    if session["status"] != "running" or is_paused(session) or not turns:
         return True
     if any(turn.get("waitingFor") == "permission" for turn in turns):
         return True

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from api.cli.exits import is_held
 from api.cli.labels import recorded, sentence
 from api.cli.terminal import local_time, say, visible_name
 from api.node.checkouts import free_branch
@@ -11,6 +12,12 @@ if TYPE_CHECKING:
     from api.cli.answers import Session, TurnView
 
 Pairs = list[tuple[str, str]]
+
+
+def is_paused(session: "Session") -> bool:
+    """True if the session goes on only after an answer of a person: about changes outside its scope, or to a fork that
+    is held."""
+    return bool(session.get("scopeRequest")) or is_held(session)
 
 
 def is_waiting(turn: "TurnView") -> bool:

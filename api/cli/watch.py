@@ -19,6 +19,7 @@ from api.cli.session import in_four_lines, outcome, status_words, steps
 from api.cli.stall import StallWatch
 from api.cli.tables import put_pairs
 from api.cli.terminal import put, put_json, say
+from api.cli.waits import is_paused
 
 if TYPE_CHECKING:
     from api.cli.answers import Event, PermissionRequestView, ResultView, Session
@@ -149,8 +150,7 @@ class _Cursor:
     @property
     def settled(self) -> bool:
         """It rests, and everything up to there was shown."""
-        still = rests(self.session) or exits.is_held(self.session) or self.session.get("scopeRequest") is not None
-        return still and self._seen >= int(self.session["version"])
+        return (rests(self.session) or is_paused(self.session)) and self._seen >= int(self.session["version"])
 
     @property
     def over(self) -> bool:
@@ -202,7 +202,7 @@ async def follow_to_end(
         if shown != "events":
             put_pairs(in_four_lines(session))
     await _say_what_next(api, session, following.waiting)
-    if following.waiting or exits.is_held(session) or session.get("scopeRequest"):
+    if following.waiting or is_paused(session):
         return exits.WAITS
     return exits.of_outcome(session)
 
