@@ -17,7 +17,7 @@ from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.stall import others_have
 from api.cli.tables import shortened
-from api.cli.terminal import minutes, one_line, say
+from api.cli.terminal import minutes, one_line, say, uncoloured
 from api.cli.waits import doing, say_no_worker
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ class RunningTurn:
             key = str(frame.get("id") or self.seq)
             before = self._calls.pop(key, None)
             merged: ActivityFrame = {**before, **frame} if before else frame
+            if frame["kind"] == "notice":  # of a command, which may colour what it prints
+                merged = {**merged, "text": uncoloured(str(frame["text"]))}
             if frame["kind"] == "tool" and frame.get("status") == "running":
                 self._calls[key] = merged
             words = step(merged)
@@ -68,7 +70,7 @@ class RunningTurn:
                 self._steps.pop(key, None)
                 self._steps[key] = words
                 if key not in self._calls:
-                    news = [words] if frame["kind"] != "notice" else self._lines(frame)
+                    news = [words] if frame["kind"] != "notice" else self._lines(merged)
                     self.news += [(self.agent, each) for each in news]
         while len(self._steps) > _STEPS:
             del self._steps[next(iter(self._steps))]

@@ -74,7 +74,11 @@ async def comment(
                 if message is None:
                     say(sentence("Your words are kept in {file}.", file=save_words(remarks[number:])))
                 raise
-            say(_made(str(answers[-1]["commentId"]), each, end if each.place.line == line else None))
+            comment_id = str(answers[-1]["commentId"])
+            say(_made(comment_id, each, end if each.place.line == line else None))
+            if each.place.line is not None and message is not None:
+                for quote in await _quote(api, session_id, comment_id):
+                    say(_quoted(quote))
     if json:
         put_json(answers[0] if len(answers) == 1 else answers)
     return exits.OK
@@ -124,6 +128,17 @@ def _made(comment_id: str, remark: EditedWords, end: int | None) -> str:
     if not about:
         return sentence("Comment {comment} on the whole result.", comment=comment_id)
     return sentence("Comment {comment} on {place}.", comment=comment_id, place=about)
+
+
+async def _quote(api: Api, session_id: str, comment_id: str) -> list[str]:
+    """Returns the lines that a comment is about: who has mistaken a line number sees it."""
+    items: list[CommentView]
+    items, _ = await api.pages(f"{path_of(session_id)}/comments", limit=_ALL)
+    return next((item["quote"] for item in items if item["commentId"] == comment_id), [])
+
+
+def _quoted(line: str) -> str:
+    return f"    | {visible(line)}"
 
 
 def _about(path: str | None, line: int | None, end: int | None) -> str:
@@ -200,7 +215,7 @@ def _put(item: "CommentView") -> None:
     about += f"  {sentence('(outdated)')}" if item["outdated"] else ""
     put(f"{item['commentId']}  {recorded('comment', item['status'])}  {about}  {paint(visible_name(who), 'bold')}")
     for line in item["quote"]:
-        put(paint(f"    | {visible(line)}", "dim"))
+        put(paint(_quoted(line), "dim"))
     for line in str(item["text"]).splitlines():
         put(f"    {visible(line)}")
     if item["reason"]:

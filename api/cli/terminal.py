@@ -23,6 +23,14 @@ def visible(text: str) -> str:
     return _DANGEROUS.sub(lambda match: f"⟦U+{ord(match[0]):04X}⟧", text.replace("\r\n", "\n"))
 
 
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;:?]*+[ -/]*+[@-~]")
+
+
+def uncoloured(text: str) -> str:
+    """The output of a program without the colours and movements that it wrote for a terminal of its own."""
+    return _COLOURS.sub("", text)
+
+
 _LIKE_MORE: Final = re.compile(r"""\s[(\[]|[,;]\s|"|^\s|\s$|\s{2}""")
 
 

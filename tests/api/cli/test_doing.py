@@ -55,6 +55,13 @@ def test_a_line_that_a_command_prints_in_pieces_is_one_line_of_news() -> None:
     assert turn.words() == "Claude: 7 passed · done · 0:00"
 
 
+def test_colours_of_a_command_are_left_out() -> None:
+    turn = RunningTurn(TURN)
+    turn.take([{"seq": 1, "kind": "notice", "text": "\x1b[32m.\x1b[0m\x1b[38:5:9m7 passed\x1b[0m\x1b[K\n"}])
+    assert turn.news == [("Claude", ".7 passed")]
+    assert turn.words() == "Claude: .7 passed · 0:00"
+
+
 @pytest.mark.parametrize(("agent", "work", "of"), [("setup", "prepare", "baseline"), ("test", "validate", "test")])
 def test_lines_of_commands_say_whether_they_are_of_the_set_up_or_have_to_pass(agent: str, work: str, of: str) -> None:
     """Also of the set-up of the fresh checkout, in the middle of a validation."""

@@ -101,7 +101,8 @@ def test_a_path_as_a_shell_completes_it_is_one_of_the_repository(
     hansard: Hansard, here: Path, delivered: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(here)
-    assert hansard("comment", "latest", f"{here}/a.txt:1", "-m", "One.").code == 0
+    made = hansard("comment", "latest", f"{here}/a.txt:1", "-m", "One.")
+    assert (made.code, made.err) == (0, "Comment c1 on a.txt:1.\n    | one\n")  # the line that it is about
     (here / "sub").mkdir()
     monkeypatch.chdir(here / "sub")
     assert hansard("comment", "latest", "../a.txt:1", "-m", "Two.").code == 0
