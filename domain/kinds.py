@@ -47,6 +47,7 @@ from domain.session.past_commands import RecordedCommand, Whole, fork_command
 from domain.session.past_replies import reply_blobs, shared_command
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import RecordReply
+from domain.session.waits import held
 from domain.values.base import Command, DomainEvent, Unknown
 from domain.values.sentences import Sentence
 
@@ -103,6 +104,9 @@ KINDS: dict[str, Kind[Any]] = {each.name: each for each in _KINDS}
 
 STATUSES: tuple[str, ...] = tuple(dict.fromkeys(word for each in _KINDS for word in each.statuses))
 """Every possible status of a session."""
+
+SHOWN_STATUSES: tuple[str, ...] = (*STATUSES, held().cause)
+"""The words that people see as statuses, which filter a list: a fork that is held does not run."""
 
 CHANNEL: Kind[channel.Channel] = Kind(
     name="channel",

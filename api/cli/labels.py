@@ -2,7 +2,10 @@
 
 import os
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from domain.values.words import Words
 
 _ROOMS: Final = ("projections.record", "api.web", "api.cli")
 
@@ -15,10 +18,23 @@ def label(name: str) -> str:
 
 def recorded(group: str, value: str) -> str:
     """A recorded name, such as a status; English shows it as the API has it."""
+    words = _words()
+    return value if words is None else words.of(group, value)
+
+
+def status_code(word: str) -> str:
+    """The status that people see as this word; the word itself where there is none."""
+    words = _words()
+    names = {} if words is None else words.group("status")
+    return next((code for code, name in names.items() if name == word), word)
+
+
+def _words() -> "Words | None":
+    """The names in the terminal's language; None for English, which needs none."""
     from domain.values.words import of_environment, words  # `--help` has none
 
     language = of_environment(os.environ)
-    return value if language == "en" else words(language, *_ROOMS).of(group, value)
+    return None if language == "en" else words(language, *_ROOMS)
 
 
 def gap(name: str) -> str:

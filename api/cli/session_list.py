@@ -7,7 +7,7 @@ from cyclopts import Parameter
 from cyclopts.types import PositiveInt
 
 from api.cli import exits
-from api.cli.labels import sentence
+from api.cli.labels import sentence, status_code
 from api.cli.options import HERE, AsJson, Where
 from api.cli.reader import reader_of
 from api.cli.tables import put_table
@@ -36,7 +36,7 @@ def list_sessions(
     kind
         Only sessions of this kind: delivery, orchestration, review or debate.
     status
-        Only sessions with this status, such as running, success, checkpoint or waiting_for_decision.
+        Only sessions with this status, such as running, held, success, checkpoint or waiting_for_decision.
     q
         Only sessions with these words in their title, task or id, in what agents said, or in findings, errors and the
         reasons of decisions.
@@ -56,7 +56,7 @@ def list_sessions(
         Continue from a list's `nextCursor`.
     """
     more = {"q": q, "label": label, "owner": owner, "repository": repository, "from": since, "to": until}
-    filters = {"kind": kind, "status": status, **more}
+    filters = {"kind": kind, "status": status and status_code(status), **more}
     reader = reader_of(where)
     if json:
         page = reader.sessions(filters, limit, cursor)

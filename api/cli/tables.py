@@ -32,7 +32,8 @@ _STATUS_STYLES: Final = {
 
 
 def status_style(status: str) -> str | None:
-    return _STATUS_STYLES.get(status)
+    """The colour of a status, whatever is said after it."""
+    return _STATUS_STYLES.get(status.partition(",")[0].rstrip())
 
 
 def aligned(rows: Iterable[Sequence[str]]) -> list[list[str]]:
@@ -57,7 +58,7 @@ def put_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Columns; the second is a status. On a terminal the last one is cut at the edge; one that is too narrow for
     columns shows a few lines a row. In a pipe nothing is cut."""
     names = [label(heading) for heading in headings]
-    shown = [[row[0], recorded("status", row[1]), *row[2:]] for row in rows]
+    shown = [[row[0], _in_words(row[1]), *row[2:]] for row in rows]
     table = aligned((names, *shown))
     edge = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     room = edge - sum(cell_len(cell) + 2 for cell in table[0][:-1]) if edge else None
@@ -68,8 +69,14 @@ def put_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         if number == 0:
             put(paint("  ".join([*padded, last]), "dim"))
             continue
-        padded[1:2] = [paint(cell, status_style(rows[number - 1][1].rstrip())) for cell in padded[1:2]]
+        padded[1:2] = [paint(cell, status_style(rows[number - 1][1])) for cell in padded[1:2]]
         put("  ".join([*padded, last]).rstrip())
+
+
+def _in_words(status: str) -> str:
+    """The status in the reader's language, with what is said after it, such as how a landing ended."""
+    word, comma, more = status.partition(",")
+    return f"{recorded('status', word)}{comma}{more}"
 
 
 _FIGURE: Final = re.compile(r"[-+]?[$]?[\d.,:]+%?")

@@ -33,7 +33,7 @@ class NamedSession(bodies.Body):
 
 
 class ListSessions(bodies.Body):
-    status: bodies.Short | None = Field(default=None, description="such as running, success, waiting_for_decision")
+    status: bodies.Short | None = Field(default=None, description="such as running, held, success, checkpoint")
     kind: Literal["delivery", "orchestration", "review", "debate"] | None = None
     limit: Annotated[StrictInt, Field(ge=1, le=200)] = Field(default=20, description="default: 20")
 

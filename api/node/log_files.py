@@ -23,7 +23,9 @@ _NEWEST_ROWS: Final = (
     " EXISTS (SELECT 1 FROM overview_turns AS turn"
     " WHERE turn.session_id = overview.session_id AND turn.waiting_for = 'branch')"
     " FROM overview"
-    " WHERE kind = coalesce(:kind, kind) AND status = coalesce(:status, status) ORDER BY created DESC LIMIT :limit"
+    " WHERE kind = coalesce(:kind, kind)"
+    " AND coalesce(:status, status) = CASE :status WHEN 'held' THEN cause ELSE status END"
+    " ORDER BY created DESC LIMIT :limit"
 )
 _NEWEST: Final = "SELECT session_id FROM overview ORDER BY created DESC LIMIT 1"
 _BEGINNING: Final = (

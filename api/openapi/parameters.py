@@ -8,7 +8,7 @@ from typing import Any, Final, get_args
 from pydantic import BaseModel
 
 from api.routes import spans
-from domain.kinds import KINDS, STATUSES, TOPICS
+from domain.kinds import KINDS, SHOWN_STATUSES, TOPICS
 from domain.session.waits import WaitsFor
 
 JSON = "application/json"
@@ -52,11 +52,13 @@ _WHOLE: Schema = {"type": "integer", "minimum": 0, "maximum": 2**53}
 _VERSION: Schema = {"type": "integer", "minimum": 1, "maximum": 2**53}
 _WORDS: Schema = {"type": "string", "pattern": "^[^\\x00]*$"}
 _NEEDS = "|".join(get_args(WaitsFor))
-_STATUSES = list(STATUSES)
 
 QUERY: dict[str, tuple[str, Schema]] = {
     "kind": ("only sessions of this kind", {"type": "string", "enum": list(KINDS)}),
-    "status": ("only sessions with this status", {"type": "string", "enum": _STATUSES}),
+    "status": (
+        "only sessions with this status; `held`: forks that wait until a person continues them",
+        {"type": "string", "enum": list(SHOWN_STATUSES)},
+    ),
     "q": (
         "only sessions with these words in title, task, id, what agents said, findings, errors or reasons",
         _WORDS,

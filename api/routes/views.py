@@ -17,7 +17,7 @@ from api.node.session_answers import allowed, marked, marked_list, owned
 from api.routes.branch_wait import check_branch, read_with_branch
 from api.routes.spans import span
 from domain.channel import Channel, channel_id
-from domain.kinds import KINDS, STATUSES, TOPICS, allowed_actions
+from domain.kinds import KINDS, SHOWN_STATUSES, TOPICS, allowed_actions
 from domain.replay import first_difference
 from domain.session.record import Recorded, kind_of
 from domain.session.state import Session
@@ -69,7 +69,7 @@ def list_sessions(request: Request) -> Response:
     """GET /api/sessions"""
     query = request.query_params
     _one_of(request, "kind", KINDS)
-    _one_of(request, "status", STATUSES)
+    _one_of(request, "status", SHOWN_STATUSES)
     since, until = span(query.get("from"), query.get("to"))
     inside, q = system(request), query.get("q")
     with inside.reading() as db, inside.search.reading(q) as index:

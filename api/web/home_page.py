@@ -33,7 +33,7 @@ from domain.values.sentences import Sentence
 from projections.engine.ports import Database
 from projections.record.status import phrase
 from projections.sessions import inbox, overview
-from projections.sessions.overview import NEEDS
+from projections.sessions.overview import HELD, NEEDS
 from projections.views.inbox import WaitingItem
 from projections.views.session import is_imported
 from projections.views.sessions import SessionItem
@@ -55,7 +55,7 @@ async def again(request: Request, starting: tuple[Filled, ...], *, status: int, 
 
 SESSIONS, SECTION, UNFOLDING = 25, 50, 10
 """Sessions on a page of the list, those that run above it, and those that wait there."""
-STATUSES: Final = tuple(get_args(Status))
+STATUSES: Final = (*get_args(Status), HELD)
 """Statuses that can always be selected; other statuses that sessions have are added."""
 
 HOLDING: Final = ("permission", "scope")

@@ -66,6 +66,10 @@ def page(
     before = LATEST if cursor is None else position_of(cursor)
     where: list[str] = ["created < ?"]
     values: list[int | str] = [before]
+    if status == HELD:
+        where.append("cause = ?")
+        values.append(HELD)
+        status = None
     if as_seen and status is not None:
         clause, named = _as_seen(status)
         where.append(clause)
@@ -102,6 +106,7 @@ ASKED: Final = (
 QUESTIONED: Final = "session_id IN (SELECT session_id FROM overview_questions)"
 """The condition for sessions in which an agent asks for permission."""
 DECIDING: Final = "waiting_for_decision"
+HELD: Final = held().cause
 
 
 def _as_seen(status: str) -> tuple[str, list[str]]:
@@ -110,7 +115,7 @@ def _as_seen(status: str) -> tuple[str, list[str]]:
         return f"(status = ? OR ({ASKED}))", [status]
     if status in AT_REST:
         return "status = ?", [status]
-    return f"status = ? AND NOT ({ASKED}) AND NOT ({QUESTIONED})", [status]
+    return f"status = ? AND NOT ({ASKED}) AND NOT ({QUESTIONED}) AND coalesce(cause, '') <> ?", [status, HELD]
 
 
 class Facts(NamedTuple):
@@ -286,7 +291,7 @@ def _item(row: SessionRow, turns: Sequence[TurnView], children: Sequence[str], *
             "pull_request": pull_request_of(row),
             "outcome": _outcome(row) if row.status in AT_REST else None,
             "waiting": _waiting(row, turns, waits_below),
-            "held": row.cause == held().cause,
+            "held": row.cause == HELD,
         }
     )
 

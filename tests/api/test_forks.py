@@ -139,6 +139,9 @@ def test_fork_in_stop_mode_is_held_until_a_person_continues_it(client: TestClien
     [item] = [each for each in client.get("/api/decisions").json()["items"] if each["sessionId"] == forked]
     assert (item["waitsFor"], item["cause"], item["choices"]) == ("checkpoint", "held", ["continue"])
     assert forked in client.get("/", headers=BROWSER).text and forked in client.get("/decisions", headers=BROWSER).text
+    assert [each["id"] for each in client.get("/api/sessions?status=held").json()["items"]] == [forked]
+    assert f'href="/sessions/{forked}"' in client.get("/?status=held", headers=BROWSER).text
+    assert forked not in client.get("/?status=running", headers=BROWSER).text
     assert client.post(f"/api/sessions/{forked}/continue", json={}).status_code == 200
     assert forked not in {each["sessionId"] for each in client.get("/api/decisions").json()["items"]}
     assert ended(client, forked)["status"] == "success"

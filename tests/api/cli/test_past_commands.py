@@ -89,7 +89,9 @@ def test_a_fork_with_another_answer_runs_to_its_own_end(hansard: Hansard, blocke
     assert hansard("replay", "latest", "--assert").code == 0
 
 
-def test_a_fork_that_is_held_ends_the_command_and_names_what_continues_it(hansard: Hansard, blocked_once: str) -> None:
+def test_a_fork_that_is_held_ends_the_command_and_names_what_continues_it(
+    hansard: Hansard, blocked_once: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     at = versions(hansard, blocked_once)["reviewer"]
     other = '{"blockingIssues": [{"id": "1", "title": "Other", "detail": "Something else."}]}'
     result = hansard("fork", blocked_once, "--at", str(at), "--answer", other, "--mode", "stop")
@@ -102,8 +104,16 @@ def test_a_fork_that_is_held_ends_the_command_and_names_what_continues_it(hansar
         assert ("held" in hansard(*words).out) == (words != ("list", "--label", "none")), words
     [item] = [item for item in hansard("list", "--json").json["items"] if item["id"] == name]
     assert (item["status"], item["held"]) == ("running", True)
+    assert [each["id"] for each in hansard("list", "--status", "held", "--json").json["items"]] == [name]
+    assert [line.split()[0] for line in hansard("list", "--status", "held").out.splitlines()[1:]] == [name]
+    assert ", held" in hansard("list", "--status", "nope").err
+    with monkeypatch.context() as korean:
+        korean.setenv("LC_ALL", "ko_KR.UTF-8")
+        shown = hansard("list", "--status", "보류됨").out
+        assert name in shown and "보류됨" in shown and "held" not in shown
     assert hansard("continue", name).code == 0
     assert name not in hansard("inbox").out
+    assert name not in hansard("list", "--status", "held").out
     assert "held" not in hansard("list").out and "held" not in hansard("show", name).out
 
 
