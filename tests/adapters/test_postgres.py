@@ -3,7 +3,7 @@
 import random
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -275,6 +275,40 @@ def test_requests_after_a_restart_of_the_database_succeed(own: Cluster) -> None:
     store.append([write(delivery_story("delivery-2").begun, session_id="delivery-2")])
     assert store.head() == 6
     store.close()
+
+
+def test_a_former_primary_that_takes_changes_again_is_left_alone(own: Cluster) -> None:
+    """It froze, its standby was promoted, and then it went on: who writes to both has two logs."""
+    from adapters.store.postgres.connection import Connections
+
+    standby = Cluster.standby(own)
+    both = f"postgresql://hansard@/postgres?host={own.folder},{standby.folder}&target_session_attrs=read-write"
+    store = open_store(both)
+
+    def written(name: str) -> bool:
+        with suppress(StoreError):
+            store.append([write(delivery_story(name).begun, session_id=name)])
+            return True
+        return False
+
+    try:
+        assert written("delivery-1")
+        until(lambda: standby.replayed(own), what="the standby")
+        own.freeze()
+        standby.sql("SELECT pg_promote()")
+        with impatience():
+            until(lambda: written("delivery-2"), what="the new primary")
+        own.thaw()
+        standby.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'hansard'")
+        until(lambda: written("delivery-3"), what="a connection that was opened anew")
+        counts = [each.sql("SELECT count(*) FROM hansard.events") for each in (own, standby)]
+        assert counts == [[(3,)], [(9,)]]
+        alone = Connections(own.url("postgres"), size=1, outage=store._outage)
+        with pytest.raises(StoreError, match="Another server has taken over"), alone.lent():
+            pass
+    finally:
+        store.close()
+        standby.remove()
 
 
 @pytest.mark.parametrize("committed", [True, False])

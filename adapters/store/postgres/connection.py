@@ -22,6 +22,7 @@ from psycopg.rows import TupleRow
 from adapters.store.errors import Broken, StoreError
 from adapters.store.port import Values
 from adapters.store.postgres.address import address_of
+from adapters.store.postgres.primary import Primaries, without
 from domain.values.sentences import Sentence
 
 PATIENCE: Final = 3.0
@@ -130,6 +131,15 @@ class Outage:
         """How often connections became worthless that still answer."""
         self._turned = -math.inf
         self._is_read_only = False
+        self._primaries = Primaries()
+
+    def is_former(self, connection: "PatientConnection") -> bool:
+        """Returns whether another server has taken over from this one. If this one has just taken over, what was opened
+        before is closed instead of being used again: it may still be to the other one."""
+        result = self._primaries.compare(connection)
+        if result > 0:
+            self.epoch += 1
+        return result < 0
 
     def turn(self) -> None:
         """The database is read-only, so perhaps it is not the primary any more: what was opened before is closed
@@ -167,15 +177,13 @@ class Connections:
         options = " ".join(
             [parameters.get("options") or "", *(f"-c {name}={value}" for name, value in _SESSION.items())]
         )
-        self._conninfo = make_conninfo(
-            **{
-                "application_name": "hansard",
-                "connect_timeout": round(PATIENCE),
-                **_TCP,
-                **parameters,
-                "options": options,
-            }
-        )
+        self._parameters = {
+            "application_name": "hansard",
+            "connect_timeout": round(PATIENCE),
+            **_TCP,
+            **parameters,
+            "options": options,
+        }
         self._slots: queue.LifoQueue[PatientConnection | None] = queue.LifoQueue()
         for _ in range(size):
             self._slots.put(None)
@@ -255,8 +263,16 @@ class Connections:
     def _opened(self, worn: PatientConnection | None) -> PatientConnection:
         if worn is not None:
             worn.close()
-        # Prepared by the driver, a statement of a pipeline that failed would be thought to be there.
-        connection = PatientConnection.connect(self._conninfo, autocommit=True, prepare_threshold=None)
+        parameters: dict[str, Any] | None = self._parameters
+        while parameters is not None:
+            # Prepared by the driver, a statement of a pipeline that failed would be thought to be there.
+            connection = PatientConnection.connect(make_conninfo(**parameters), autocommit=True, prepare_threshold=None)
+            if not self._outage.is_former(connection):
+                break
+            parameters = without(parameters, connection)
+            connection.close()
+        else:
+            raise StoreError(Sentence("database_former", database=self.name))
         connection.epoch = self._outage.epoch
         if self._is_read_only:  # not as an option: to `target_session_attrs=read-write` the primary would be read-only
             connection.execute("SET default_transaction_read_only = on")
