@@ -7,10 +7,11 @@ sessions, stores the batch in one transaction and then answers each. A refused o
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from queue import SimpleQueue
-from typing import Protocol
+from typing import Final, Protocol
 
 from adapters.cached_texts import Forgetting
 from adapters.store.errors import Conflict, Fenced, Rewound, StoreError
@@ -25,7 +26,6 @@ from adapters.writer.answers import (
     fingerprint,
     refusal_of,
 )
-from adapters.writer.kept_sessions import KeptSessions
 from adapters.writer.newest import NewestEvents
 from adapters.writer.unit_of_work import CommandEnvelope, UnitOfWork
 from domain.kinds import fold
@@ -40,6 +40,10 @@ BATCH = 256
 LONG = 256
 """Events from which on a session is not folded from the first, where something further along is kept."""
 TRIES = 3
+KEPT: Final = 5_000
+RESTING: Final = 200
+"""How many sessions are kept, and how many of those in which no turn is open: the next command on one is a person's, if
+there ever is one."""
 
 Listener = Callable[[], None]
 
@@ -83,7 +87,7 @@ class Writer:
         self._so_far, self._nearest = so_far, nearest
         self.newest = NewestEvents(store)
         self._queue: SimpleQueue[Pending | object] = SimpleQueue()
-        self._cache = KeptSessions()
+        self._cache = _KeptSessions()
         self._thread: threading.Thread | None = None
         self._intake = threading.Lock()
         self._deciding = threading.RLock()
@@ -352,6 +356,28 @@ def _folded(session_id: str, base: Session | None, history: Sequence[Recorded]) 
     if not history:
         return base
     return fold(kind_of(session_id), ((recorded.event, recorded.metadata) for recorded in history), base)
+
+
+class _KeptSessions(OrderedDict[str, Session]):
+    """Sessions that were decided, the last one at the end, so that the next command on one folds nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._resting: OrderedDict[str, None] = OrderedDict()
+        """Perhaps with some that are not kept any more."""
+
+    def keep(self, decided: Mapping[str, Session]) -> None:
+        """Keep what was just decided, and drop what has not been used for longest."""
+        for name, session in decided.items():
+            self[name] = session
+            self.move_to_end(name)
+            self._resting.pop(name, None)
+            if not session.outstanding:
+                self._resting[name] = None
+        while len(self._resting) > RESTING:
+            self.pop(self._resting.popitem(last=False)[0], None)
+        while len(self) > KEPT:
+            self.popitem(last=False)
 
 
 __all__ = ["Busy", "CommandAnswer", "CommandEnvelope", "KeyReused", "Writer", "fingerprint"]

@@ -14,7 +14,7 @@ import pytest
 from adapters.store.blanks import blanked
 from adapters.store.errors import Conflict, Fenced, StoreError
 from adapters.store.port import Store, Write
-from adapters.writer import kept_sessions, unit_of_work
+from adapters.writer import unit_of_work
 from adapters.writer import writer as writer_module
 from adapters.writer.answers import Pending
 from adapters.writer.writer import Busy, CommandAnswer, CommandEnvelope, KeyReused, Writer, fingerprint
@@ -886,7 +886,7 @@ def test_events_of_another_process_are_read_without_the_cache(
 def test_a_session_that_fell_out_of_the_cache_is_read_again(
     store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_sessions, "KEPT", 2)
+    monkeypatch.setattr(writer_module, "KEPT", 2)
     small = Writer(store, clock)
     reads = Reads(store, monkeypatch)
     for number in range(3):
@@ -899,7 +899,7 @@ def test_of_sessions_without_an_open_turn_only_the_last_ones_are_kept(
     store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a server holds does not grow with what it has done."""
-    monkeypatch.setattr(kept_sessions, "RESTING", 2)
+    monkeypatch.setattr(writer_module, "RESTING", 2)
     small = Writer(store, clock)
     for number in range(5):
         small.do_now(begin(f"delivery-{number}"))
