@@ -16,7 +16,7 @@ from projections.sessions import overview
 from projections.views.inbox import WaitingItem
 from projections.views.sessions import SessionItem
 
-_OWN_STATES: Final = ("held", BRANCH_IN_USE)
+_OWN_STATES: Final = ("held", "no_progress", BRANCH_IN_USE)
 """The causes that a row names in place of what they need from a person."""
 
 

@@ -26,6 +26,7 @@ ICONS: Final = {
     "cancelled": "–",
     "skipped": "–",
     "exhausted": "!",
+    "no_progress": "!",
     "held": "‖",
     "imported": "‖",
     "active": "▸",
@@ -70,12 +71,12 @@ def money(micros: int | None) -> str:
 
 
 def badge(item: SessionItem) -> str:
-    """The state as people see it: what waits for a person does not run, a delivery that ran out of budget has failed
-    but waits (K-46), and work that has changed nothing is not a success to be merged."""
+    """The state as people see it: what waits for a person does not run, a delivery that ran out of budget, or made no
+    progress, has failed but waits (K-46), and work that has changed nothing is not a success to be merged."""
     if item.held:
         return "held"
     if item.waiting == "budget" and item.status == "failed":
-        return "exhausted"
+        return "no_progress" if item.outcome is not None and item.outcome.reason == "no_progress" else "exhausted"
     if item.waiting in ("decision", "permission", "scope"):
         return "asking" if item.waiting == "permission" else "waiting_for_decision"
     if is_imported(item.outstanding_turns):
@@ -104,7 +105,7 @@ def paused(turns: Sequence[TurnView]) -> Paused | None:
 
 
 _ICON_STATES: Final = {
-    "waits": ("waiting_for_decision", "asking", "checkpoint", "held", "exhausted", "partial"),
+    "waits": ("waiting_for_decision", "asking", "checkpoint", "held", "exhausted", "no_progress", "partial"),
     "failed": ("failed", "cancelled", "reset"),
     "done": ("success", "done", "decided", "unchanged"),
     "running": ("running", "active", "reviewing", "debating", "synthesizing", "pending"),

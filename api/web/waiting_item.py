@@ -36,6 +36,8 @@ def badge_of_item(item: WaitingItem) -> str:
     match item.cause:
         case "held":
             return "held"
+        case "no_progress":
+            return "no_progress"
         case waits.BRANCH_IN_USE:
             return "waits_for_you"
         case _:

@@ -46,6 +46,9 @@ def test_the_same_result_again_and_again_rests_and_can_be_extended(server: Serve
     assert answer["availableCommands"] == ["extend", "revise"]
     [item] = [item for item in server.client.get("/api/decisions").json()["items"] if item["sessionId"] == session_id]
     assert (item["waitsFor"], item["cause"], item["choices"]) == ("budget", "no_progress", ["extend"])
+    for path in (f"/sessions/{session_id}", "/"):  # not a budget that is used up
+        page = server.client.get(path, headers={"accept": "text/html"}).text
+        assert 'badge is-no_progress"' in page and 'badge is-exhausted"' not in page
     more = server.client.post(f"/api/sessions/{session_id}/budget", json={"addIterations": 1, "reason": "again"})
     assert more.status_code == 200, more.text
     assert ended(server.client, session_id)["iteration"] > 3

@@ -209,7 +209,7 @@ def badge_of(session: Session, shown: SessionView | None = None) -> str:
         case _ if session.questions and not session.ended:
             return "asking"
         case Delivery(state="exhausted"):
-            return "exhausted"
+            return "no_progress" if session.code == "no_progress" else "exhausted"
         case Delivery(state="awaiting_scope"):
             return "waiting_for_decision"
         case Delivery(state="under_review"):

@@ -96,7 +96,7 @@ def head(context: PanelContext) -> Head:
     shown, card = context.view, decision(context)
     made = shown.decision if isinstance(shown, DiscussionView) else None
     outcomes = context.past(context.trail.outcomes)
-    waits = context.needs_somebody and context.badge != "exhausted"
+    waits = context.needs_somebody and context.badge not in ("exhausted", "no_progress")
     if context.unchanged:
         card = card._replace(summary=without_unchanged(card.summary, context.language))
     pauses = _paused(context)

@@ -75,6 +75,8 @@ def _card(context: PanelContext) -> Card:
             return Card("partial", reason=session.partial_reason or "", summary=context.worded(session.last_error))
         case Delivery(scope_request=request) if request is not None:
             return _outside("scope", session)
+        case Delivery(state="exhausted", code="no_progress"):
+            return Card("no_progress")
         case Delivery(state="exhausted"):
             return Card("exhausted", reason=session.exhausted_by or "")
         case _ if session.open_children:
