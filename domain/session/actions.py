@@ -19,7 +19,7 @@ def with_shared(session: Session, actions: tuple[str, ...]) -> tuple[str, ...]:
 def refusal(session: Session, code: str, actions: tuple[str, ...], **params: object) -> Refused:
     """The sentence of this code about the session. The parameters `before` and `after` are sentences around it."""
     allowed = with_shared(session, actions)
-    about = {"kind": session.kind, "status": session.status, "state": session.state}
+    about = {"id": session.id, "kind": session.kind, "status": session.status, "state": session.state}
     nothing = () if allowed else (Sentence("nothing_allowed_now"),)
     after = [each for each in (params.pop("after", None), *nothing) if each]
     around = {"after": after} if after else {}

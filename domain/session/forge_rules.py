@@ -208,8 +208,7 @@ def _next(now: Now[S], ci: CiPaths | None, *, may_push: bool = True) -> Events:
     """The events of what follows now: at most one push, post, rest or revision. `may_push`: whether it is known what a
     push would change."""
     state, pull = now.state, now.state.forge
-    if pull is None:
-        return
+    assert pull is not None, "what follows is about a pull request"
     if status := _status(state, pull):
         yield _post(now, "status", text=status)
     elif pull.is_over or pull.rest is not None or pull.theirs is not None:

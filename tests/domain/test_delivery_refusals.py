@@ -1,6 +1,6 @@
 """What a delivery does not allow: every command in every state, late answers, and cancelling (P17, P18; K-17)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -9,6 +9,7 @@ from domain.delivery.commands import CancelDelivery, RecordValidation
 from domain.delivery.decide import allowed_actions
 from domain.delivery.events import SessionFinished
 from domain.kinds import KINDS, kind
+from domain.session.actions import refusal
 from domain.session.revisions import ReviseSession
 from domain.session.rules import carry_out
 from domain.session.state import EventMetadata
@@ -59,6 +60,19 @@ def _go_on(story: DeliveryStory) -> None:
             story.when(RecordPackage(turn_id=story.turn.turn_id, attempt=1))
         case _:
             story.answer()
+
+
+def _subclasses(kind: type[Command]) -> Iterator[type[Command]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from _subclasses(each)
+
+
+def test_every_commands_refusal_has_words_about_any_session() -> None:
+    story = DeliveryStory()
+    for each in _subclasses(Command):
+        refused = refusal(story.delivery, each.REFUSAL, ())
+        assert "{" not in str(refused), each.__name__
 
 
 def turn_of(story: DeliveryStory) -> str:

@@ -15,6 +15,7 @@ from domain.session.forge import (
     Conflicted,
     EndedCheck,
     FollowUp,
+    ForgeCommand,
     ForgeRules,
     LinkIssue,
     NoteForgeFound,
@@ -164,10 +165,46 @@ def test_a_session_without_a_branch_has_nothing_to_open() -> None:
     assert story.refused(wanted()).args[0].code == "has_no_branch_for_pull_request"
 
 
-def test_a_fact_is_recorded_once() -> None:
+def _name(command: ForgeCommand) -> str:
+    return type(command).__name__
+
+
+ISSUE = LinkIssue(**FIRST, number=3, url="https://github.com/ann/shop/issues/3")
+TAKEN = TakeCommits(taken=CommitsTaken(commits=(THEIRS,), by="github:bob", head=NEXT, published=NEXT))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        RecordForgeFact(fact=PullRequestOpened(number=7, url="https://github.com/ann/shop/pull/7", head=HEAD)),
+        ISSUE,
+        RecordPost(post_id="delivery-1.w9", id="comment:1"),
+        RestPullRequest(why="branch_gone"),
+        NoteForgeFound(),
+    ],
+    ids=_name,
+)
+def test_what_is_known_or_was_not_asked_for_is_not_recorded(command: ForgeCommand) -> None:
     story = opened()
-    again = PullRequestOpened(number=7, url="https://github.com/ann/shop/pull/7", head=HEAD)
-    assert story.refused(RecordForgeFact(fact=again)).args[0].code == "forge_fact_known"
+    if isinstance(command, RestPullRequest):
+        story.when(command)
+    assert story.refused(command).args[0].code == "forge_fact_known"
+
+
+@pytest.mark.parametrize("command", [TAKEN, FollowUp(), RestPullRequest(why="branch_gone"), ForgeCommand()], ids=_name)
+def test_without_a_pull_request_nothing_is_recorded_of_one(command: ForgeCommand) -> None:
+    assert packaged().refused(command).args[0].code == type(command).REFUSAL
+
+
+def test_while_an_agent_works_no_commits_are_taken_over_and_no_first_push_is_asked_for() -> None:
+    story = opened()
+    red(story)
+    assert story.refused(TAKEN).args[0].code == "is_at_work"
+    assert story.when(wanted())[0].TOPIC == "forge.pull_request_requested", "of an open one it is the person's leave"
+    story = packaged()
+    text, blobs = Text.of("Say hello, too.")
+    story.when(ReviseSession(text=text, blobs=blobs, actor="person:ann"))
+    assert story.refused(wanted()).args[0].code == "is_at_work"
 
 
 def test_a_push_that_changes_the_settings_of_the_ci_waits_for_a_person() -> None:
@@ -470,7 +507,7 @@ def test_a_forge_that_is_away_is_noted_once_until_it_is_back() -> None:
 
 def test_a_session_from_an_issue_says_there_how_it_stands_in_one_comment() -> None:
     story = packaged()
-    story.when(LinkIssue(**FIRST, number=3, url="https://github.com/ann/shop/issues/3"))
+    story.when(ISSUE)
     assert topics(story.when(FollowUp())) == ["forge.post_requested"]
     post = last(story.events, PostRequested)
     assert post.what == "status"
@@ -482,6 +519,46 @@ def test_a_session_from_an_issue_says_there_how_it_stands_in_one_comment() -> No
     story.when(RecordPost(post_id=last(story.events, PostRequested).post_id, id="comment:1"))
     story.when(wanted())
     assert last(story.events, PushRequested).hold is None
+    replays(story)
+
+
+def says_at_the_issue(story: DeliveryStory) -> str:
+    """The status that is to be posted, and then is."""
+    if not pull_request(story).posts:
+        story.when(FollowUp())
+    post = last(story.events, PostRequested)
+    assert post.what == "status"
+    story.when(RecordPost(post_id=post.post_id, id="comment:1"))
+    return str(post.text)
+
+
+def test_the_issue_is_told_of_the_pull_request_and_that_it_was_merged() -> None:
+    story = packaged()
+    story.when(ISSUE)
+    assert says_at_the_issue(story).startswith("Hansard: running")
+    story.when(wanted())
+    pushed(story)
+    fact(story, PullRequestOpened(number=7, url="https://github.com/ann/shop/pull/7", head=HEAD))
+    assert says_at_the_issue(story).startswith("Hansard: pull request https://github.com/ann/shop/pull/7")
+    fact(story, PullRequestMerged(commit=BASE, by="github:ann"))
+    assert says_at_the_issue(story).startswith("Hansard: merged")
+    nothing_follows(story)
+    replays(story)
+
+
+def test_work_without_a_result_says_so_at_the_issue_and_pushes_nothing() -> None:
+    story = DeliveryStory()
+    story.when(ISSUE)
+    assert says_at_the_issue(story).startswith("Hansard: running")
+    for words in ("the plan", "the architecture", "the design", "the code"):
+        story.answer(words)
+    story.passes()
+    story.approves()
+    if story.delivery.outstanding:
+        story.when(RecordPackage(turn_id=story.turn.turn_id, attempt=1))
+    assert story.delivery.status == "success"
+    assert "iterations: 1" in says_at_the_issue(story)
+    nothing_follows(story)
     replays(story)
 
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from domain import channel
-from domain.delivery.events import DeliveryStarted
-from domain.kinds import kind
+from domain.delivery.events import DeliveryStarted, PhaseCompleted
+from domain.kinds import STREAMS, kind
 from domain.orchestration.commands import StartOrchestration
 from domain.orchestration.events import OrchestrationRequest
 from domain.replay import Difference, first_difference
@@ -15,7 +15,7 @@ from domain.session.record import Causation, Recorded
 from domain.session.rules import carry_out
 from domain.session.state import EventMetadata, Session
 from domain.session.turns import ExpireTurn
-from domain.values.base import Command, DomainEvent
+from domain.values.base import Command, DomainEvent, Unknown
 from tests.kit.discussing import DiscussionStory
 from tests.kit.stories import MINUTE, DeliveryStory, Story, topics
 
@@ -126,6 +126,25 @@ def test_a_message_that_would_not_wait_today_is_the_difference() -> None:
     assert (result.version, result.command) == (1, "ReceiveMessage")
     assert result.expected.startswith("channel.message_queued ")
     assert result.actual.startswith("channel.message_started ")
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_events_that_no_command_begins_with_are_the_difference(name: str) -> None:
+    """As in a log that somebody has cut."""
+    only = [Recorded(1, f"{name}-1", 1, 0, Causation("", "c1", f"{name}-1", ""), PhaseCompleted(phase="design"))]
+    result = difference(only)
+    assert result is not None
+    assert (result.version, result.command) == (1, "")
+    assert result.actual.startswith("refused: "), result.actual
+    assert PhaseCompleted.TOPIC in result.actual
+
+
+@pytest.mark.parametrize("name", ["", "channels", "Delivery"])
+def test_there_is_no_other_kind_of_session(name: str) -> None:
+    with pytest.raises(Unknown):
+        kind(name)
+    with pytest.raises(Unknown):
+        kind("channel").cancel("enough")
 
 
 # -- rules that have changed ------------------------------------------------------------------------------------------

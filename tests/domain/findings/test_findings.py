@@ -7,7 +7,7 @@ import pytest
 from domain.findings.finding import LedgerFinding
 from domain.findings.ledger import FindingLedger, ledger_of
 from domain.findings.line_history import LineHistory
-from domain.findings.moments import FoundReport, LookTaken, WorkChange
+from domain.findings.moments import Dispute, FoundReport, LookTaken, WorkChange
 from domain.findings.report_words import features_of
 from tests.domain.findings.loops import patch_lines, run
 
@@ -94,6 +94,22 @@ def test_a_file_with_blanks_in_its_name_is_named_whole(path: str) -> None:
         assert (finding.spot.path, finding.spot.number) == (path, 3), words
 
 
+def test_what_the_record_names_by_a_key_is_met_by_its_key_alone() -> None:
+    """The same words with another key are another finding; a pass settles those of its key, and no look does twice."""
+    words = "The search is not done"
+    ledger = ledger_of([look(1, report(1, words, key="0:1"), report(1, words, key="1:1"), passed=())])
+    assert [finding.name for finding in ledger.findings] == ["F1", "F2"]
+    ledger.add(look(2, report(2, "Something else is missing", key="0:1"), report(2, words), passed={"1:1"}))
+    assert [(each.name, each.state, each.state_why.fact) for each in ledger.findings] == [
+        ("F1", "open", "still_reported"),
+        ("F2", "fixed", "passed_by_judge"),
+        ("F3", "open", "raised"),
+    ]
+    ledger.add(look(3, passed={"0:1", "1:1"}))
+    assert [len(each.life) for each in ledger.findings[:2]] == [3, 2]
+    assert state_of(ledger) == "fixed"
+
+
 def test_words_before_a_place_are_no_part_of_it() -> None:
     for words in (f"See {SHOP}:3", f"`run {SHOP}:3` fails", f'"a b" in {SHOP}:3 is "c.d"'):
         ledger = ledger_of([changed(1, {}, {SHOP: LINES, "a b.py": ["x"]}), look(2, report(2, words))])
@@ -134,6 +150,14 @@ def test_origins_of_what_is_new_late() -> None:
     assert ledger.findings[2].origin in ("surface", "self")
 
 
+def test_lines_that_were_there_are_new_in_scope_where_their_file_is() -> None:
+    """The base has lines without an author: the session touched their file after the last look at all of it."""
+    patch = f"diff --git a/{SHOP} b/{SHOP}\n--- a/{SHOP}\n+++ b/{SHOP}\n@@ -9 +9 @@\n-old\n+new\n"
+    touched = WorkChange(version=3, turn="T3", by="dev", patch=patch)
+    ledger = ledger_of([changed(1, {}, {"docs.md": ["words"]}), look(2), touched, look(4, report(4, "Zero", 20))])
+    assert (ledger.findings[0].origin, ledger.findings[0].why) == ("surface", ("file_new_in_scope", 3, ""))
+
+
 # -- state -------------------------------------------------------------------------------------------------------------
 
 
@@ -155,6 +179,36 @@ def test_it_is_fixed_only_when_its_lines_changed_and_a_later_look_does_not_repea
 def test_without_a_place_it_stays_claimed() -> None:
     ledger = ledger_of([START, look(2, report(2, "It fails for zero")), changed(3, {}, {"a": ["b"]}), look(4)])
     assert state_of(ledger) == "claimed"
+
+
+@pytest.mark.parametrize(
+    ("after", "spot", "gone"),
+    [
+        ({SHOP: LINES[10:], "shop/rest.py": LINES[:10]}, ("shop/rest.py", 7), False),
+        ({SHOP: LINES[10:]}, (SHOP, 7), True),
+        ({}, (SHOP, 7), True),
+    ],
+    ids=["moved", "deleted", "file-deleted"],
+)
+def test_a_finding_goes_where_its_line_goes(
+    after: dict[str, list[str]], spot: tuple[str, int], gone: bool
+) -> None:
+    """The spot of a line that is gone stays the last one it had, and its absence counts as a change."""
+    ledger = ledger_of([START, look(2, report(2, "`sum_6` fails for an empty basket", 7))])
+    ledger.add(changed(3, {SHOP: LINES}, after))
+    [finding] = ledger.findings
+    assert ((finding.spot.path, finding.spot.number), finding.gone) == (spot, gone)
+    ledger.add(changed(4, after, {**after, "docs.md": ["words"]}))
+    assert (finding.changed, finding.state) == (3, "claimed")
+    ledger.add(look(5))
+    assert state_of(ledger) == "fixed"
+
+
+def test_a_finding_of_a_whole_file_changes_with_it() -> None:
+    ledger = ledger_of([START, look(2, report(2, "It has no license", path=SHOP))])
+    ledger.add(changed(3, {SHOP: LINES}, {SHOP: with_line(29, "total_28 = 0")}))
+    [finding] = ledger.findings
+    assert (finding.spot, finding.changed, finding.state) == ((SHOP, None, None), 3, "claimed")
 
 
 # -- weight and advice -------------------------------------------------------------------------------------------------
@@ -207,6 +261,34 @@ def test_three_attempts_are_a_persons() -> None:
             ledger.add(changed(version + 1, lines, after))
             lines = after
     assert (ledger.advice.recommendation, ledger.advice.because[0].fact) == ("ask", "three_attempts")
+
+
+@pytest.mark.parametrize("blocking", [True, False])
+def test_what_is_disputed_twice_is_a_persons_if_it_blocks(blocking: bool) -> None:
+    words = "`sum_6` fails for an empty basket"
+    ledger = ledger_of([START, look(2, report(2, words, 7, blocking=blocking))])
+    for version in (3, 4):
+        ledger.add(Dispute(version=version, reports=(report(version, words, 7, by="dev"), report(version, "Tabs"))))
+        asks = blocking and version == 4
+        assert (ledger.advice.recommendation == "ask") is asks
+    assert [event.act for event in ledger.findings[0].life] == ["raised", "disputed", "disputed"]
+    if blocking:
+        assert ledger.advice.because == (("disputed_twice", 4, "F1"),)
+    ledger.add(look(5, passed=()))
+    assert (ledger.steps[-1].advice.recommendation == "ask") is blocking, "the next look says so as well"
+
+
+def test_a_dispute_of_what_is_fixed_says_nothing() -> None:
+    words = "`sum_6` fails for an empty basket"
+    ledger = ledger_of([START, look(2, report(2, words, 7)), changed(3, {SHOP: LINES}, {SHOP: with_line(7, "x = 1")})])
+    ledger.add(look(4))
+    ledger.add(Dispute(version=5, reports=(report(5, words, 7),)))
+    assert (state_of(ledger), ledger.findings[0].disputes) == ("fixed", 0)
+
+
+def test_before_the_first_look_the_advice_is_to_go_on() -> None:
+    assert FindingLedger().advice == (0, "continue", (("no_look_yet", 0, ""),), 0, ())
+    assert ledger_of([START]).advice.because == (("no_look_yet", 1, ""),)
 
 
 def test_a_fix_that_brings_back_what_another_took_out_is_a_persons() -> None:
