@@ -140,6 +140,19 @@ def test_the_thread_begins_with_what_was_missed(shelf: Shelf) -> None:
     assert missed.asked == 1
 
 
+def test_what_waits_may_be_forgotten_and_looked_for_again(shelf: Shelf) -> None:
+    """As after the log has gone back: what is told of it may be gone."""
+    queue = keeper(shelf, missed := Missed("a"))
+    queue.tell(["b"])
+    queue.forget()
+    queue.start()
+    assert shelf.tries(1) == ["a"]
+    queue.look()
+    assert shelf.tries(1) == ["a"]
+    queue.stop()
+    assert (shelf.kept, missed.asked) == (["a", "a"], 2)
+
+
 def test_missed_notices_are_requested_until_they_are_known(shelf: Shelf, caplog: pytest.LogCaptureFixture) -> None:
     result = keeper(shelf, Missed("a", failures=2), retry_seconds=0.0)
     with caplog.at_level(logging.ERROR):

@@ -438,12 +438,25 @@ def test_a_failing_database_parks_nothing_and_is_tried_again(tmp_path: Path, cap
     views.close()
 
 
-def test_an_unwritable_database_inside_a_fold_parks_nothing(views: SqliteViews) -> None:
+@pytest.mark.parametrize("others", [(), ("bad",)], ids=["alone", "beside-a-poisoned-one"])
+def test_an_unwritable_database_inside_a_fold_parks_nothing(views: SqliteViews, others: Sequence[str]) -> None:
     def apply(_: Database, __: Recorded) -> None:
         raise ViewsUnavailable("database or disk is full")
 
-    follower = Follower(merged(success()), views, [Projection("full", (), (), each(apply))])
+    full = Projection("full", (), (), each(apply))
+    follower = Follower(merged(success()), views, [*(counter(name, poison=1) for name in others), full])
     with pytest.raises(ViewsUnavailable):
+        follower.catch_up()
+    assert follower.problems() == []
+
+
+def test_a_view_that_takes_each_event_alone_but_not_together_is_an_error_of_ours(views: SqliteViews) -> None:
+    def apply(_: Database, events: Sequence[Recorded]) -> None:
+        if len(events) > 1:
+            raise KeyError("too many")
+
+    follower = Follower(merged(success()), views, [Projection("odd", (), (), apply)])
+    with pytest.raises(RuntimeError, match="The view odd is no pure fold: KeyError: 'too many'"):
         follower.catch_up()
     assert follower.problems() == []
 

@@ -123,6 +123,19 @@ def test_a_new_life_writes_what_the_last_one_did_not(tmp_path: Path) -> None:
     assert (result.folder / "latest.md").readlink() == Path("20261121T120001_Another.md")
 
 
+def test_after_the_log_has_gone_back_only_what_differs_is_written(tmp_path: Path) -> None:
+    """What was told before may be of sessions that are gone."""
+    result = Mirrored(tmp_path)
+    result.stage.orchestrates()
+    result.follower.catch_up()
+    result.mirror.rewound(1)
+    assert result.mirror.write() == 0
+    assert not result.folder.exists()
+    result.mirror.start()
+    result.mirror.stop()
+    assert (result.folder / "latest.md").read_text("utf-8") == result.worklog("orchestration-1")
+
+
 def test_a_file_that_is_as_it_should_be_is_left_alone(tmp_path: Path) -> None:
     result = Mirrored(tmp_path)
     result.stage.orchestrates()

@@ -6,6 +6,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from domain.session.record import Recorded
+from domain.session.redaction import RedactText
 from projections.record.records import Record, Records, record_of
 from projections.record.turns import Section
 from tests.projections.given import Story, Twin, merged, success
@@ -43,6 +44,19 @@ def test_a_history_is_folded_once_and_then_only_what_is_new() -> None:
     assert records.of("delivery-1", 10) is records.of("delivery-1", 7)
     assert log.reads == reads
     assert bytes_of(records.of("delivery-1", 66)) == bytes_of(record_of(story.events))
+
+
+def test_a_record_of_which_a_text_is_redacted_is_folded_from_the_beginning() -> None:
+    """What was folded before may quote the text."""
+    story = Story().start().answers("A plan.")
+    log = merged(story)
+    records = Records(log)
+    before = records.of("delivery-1", story.delivery.version)
+    story.do(RedactText(digest="0" * 64, reason="a key"))
+    log.add(story.events[-1:])
+    after = records.of("delivery-1", story.delivery.version)
+    assert after is not before
+    assert bytes_of(after) == bytes_of(record_of(story.events))
 
 
 def test_only_so_many_records_and_events_are_kept() -> None:

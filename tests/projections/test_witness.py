@@ -69,6 +69,21 @@ def test_what_is_remembered_stays_when_the_log_is_followed_again(views: SqliteVi
         assert named(db, log) == [("review-1", 4)]
 
 
+@pytest.mark.parametrize(("at", "goes_on"), [(None, True), (10 * LENGTH, False)], ids=["rewritten", "another-log"])
+def test_views_go_on_from_their_last_event_where_it_was_rewritten(
+    views: SqliteViews, at: int | None, goes_on: bool
+) -> None:
+    """Only the event there is compared: one of another time is of another log."""
+    log = Written()
+    with remembering(views, log) as db:
+        last = log.events[-1].hash
+        db.execute("INSERT INTO progress (view, shape, position, event_id) VALUES ('some', '', ?, ?)", (LENGTH, last))
+        log.change(LENGTH, at=at)
+        witness.prepare(db, log, LENGTH)
+        [(mark,)] = db.execute("SELECT event_id FROM progress WHERE view = 'some'").fetchall()
+        assert mark == ("f" * 64 if goes_on else last)
+
+
 @pytest.mark.parametrize("lost", [1, 5, witness.PAGE, witness.PAGE + 5, LENGTH])
 def test_events_of_other_times_at_the_end_are_those_of_a_log_that_went_back(views: SqliteViews, lost: int) -> None:
     log = Written()

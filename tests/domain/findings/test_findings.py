@@ -190,9 +190,7 @@ def test_without_a_place_it_stays_claimed() -> None:
     ],
     ids=["moved", "deleted", "file-deleted"],
 )
-def test_a_finding_goes_where_its_line_goes(
-    after: dict[str, list[str]], spot: tuple[str, int], gone: bool
-) -> None:
+def test_a_finding_goes_where_its_line_goes(after: dict[str, list[str]], spot: tuple[str, int], gone: bool) -> None:
     """The spot of a line that is gone stays the last one it had, and its absence counts as a change."""
     ledger = ledger_of([START, look(2, report(2, "`sum_6` fails for an empty basket", 7))])
     ledger.add(changed(3, {SHOP: LINES}, after))
