@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +9,7 @@ from api.cli.exits import worded
 from api.cli.labels import recorded, sentence, verdict
 from api.cli.tables import columns, shortened
 from api.cli.terminal import counted, local_time
-from domain.provenance.patches import hunks
+from domain.provenance.patches import line_counts
 
 if TYPE_CHECKING:
     from api.cli.answers import ApprovalView, DecisionCommentView, Metrics, RoundView, Session, VoteView, WaitingItem
@@ -54,15 +53,15 @@ def plan_in(subject: str) -> str:
 
 
 def changes_in(subject: str) -> str:
-    """A line for each file of a text that ends with changes: what was added and removed; empty if it has none."""
+    """A line for each file of a text that ends with changes: what was added and removed, or that the file is binary.
+    Empty if it has none."""
     _, _, patch = subject.partition("\n\nChanges:\n")
     if not patch:
         _, _, patch = subject.partition("\n\nChanges in this iteration:\n")
-    added, removed = Counter[str](), Counter[str]()
-    for hunk in hunks(patch.split("\n")):
-        added[hunk.path] += sum(line.sign == "+" for line in hunk.lines)
-        removed[hunk.path] += sum(line.sign == "-" for line in hunk.lines)
-    return columns([path, f"+{added[path]} -{removed[path]}"] for path in added)
+    return columns(
+        [path, sentence("binary") if lines is None else f"+{lines[0]} -{lines[1]}"]
+        for path, lines in line_counts(patch).items()
+    )
 
 
 def _planned(subtask: Mapping[str, object]) -> list[str]:

@@ -137,8 +137,7 @@ class RunCard(NamedTuple):
     began: str
     branch: str
     files: int
-    added: int
-    removed: int
+    lines: model.LineCount
     error: str
 
 
@@ -162,8 +161,7 @@ class RunNamed(NamedTuple):
 class ThreadResult(NamedTuple):
     branch: str
     files: int
-    added: int
-    removed: int
+    lines: model.LineCount
     session: str
 
 
@@ -241,8 +239,7 @@ def _card(db: Database, session: Orchestration) -> RunCard | None:
         began=iso(session.created_at),
         branch=cut(session.branch or "", 120),
         files=len(changed),
-        added=sum(file.added or 0 for file in changed),
-        removed=sum(file.removed or 0 for file in changed),
+        lines=model.line_count((file.added, file.removed) for file in changed),
         error=cut(session.last_error or "", SENTENCE) if item.status == "partial" else "",
     )
 
@@ -259,8 +256,7 @@ def _result(conversation: ConversationView) -> ThreadResult | None:
     return ThreadResult(
         branch=cut(result.branch or "", 120),
         files=len(result.files),
-        added=sum(file.added or 0 for file in result.files),
-        removed=sum(file.removed or 0 for file in result.files),
+        lines=model.line_count((file.added, file.removed) for file in result.files),
         session=_of_result(conversation),
     )
 

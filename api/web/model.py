@@ -3,7 +3,7 @@
 Every text is cut here, so that the size of a page is bounded whatever agents write.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from domain.values.budget import dollars
@@ -57,6 +57,21 @@ BADGES: Final = {
     "forge": "pull_waits",
 }
 """The state of what waits for something other than a decision."""
+
+
+class LineCount(NamedTuple):
+    """Lines added and removed; `binary`: there are only binary files, which have none."""
+
+    added: int
+    removed: int
+    binary: bool
+
+
+def line_count(files: Iterable[tuple[int | None, int | None]]) -> LineCount:
+    """The sum over files, of which each has its added and its removed lines, None for a binary one."""
+    each = list(files)
+    added, removed = (sum(numbers[place] or 0 for numbers in each) for place in (0, 1))
+    return LineCount(added, removed, bool(each) and all(numbers[0] is None for numbers in each))
 
 
 def owner(actor: str) -> str:

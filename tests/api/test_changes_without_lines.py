@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from tests.api.seen import page
+from api.web.model import line_count
+from tests.api.seen import Seen, page
 from tests.api.server import Json, delivery, ended, inside, session, start
 from tests.api.test_secrets_in_changes import TEAM, git
 
@@ -148,3 +149,23 @@ def test_the_command_names_them(client: tuple[TestClient, str], capsys: pytest.C
     assert "moved.txt  renamed from old.txt\n" in shown
     _put_files(client[0].get(f"/api/sessions/{client[1]}/changes").json()["files"], names_files=False)
     assert "draft.txt → final.txt\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("language", "word"), [("en", "binary"), ("ko", "바이너리")])
+def test_a_binary_file_has_no_number_of_lines(client: tuple[TestClient, str], language: str, word: str) -> None:
+    html = page(client[0], f"/sessions/{client[1]}?tab=changes", **{"accept-language": language})
+    tree = re.search(r'<ul class="tree">.*?</ul>', html, re.DOTALL)
+    assert tree is not None
+    parts = [Seen(part).text.split() for part in tree[0].split("<li>")[1:]]
+    lines = {words[0]: words[1:] for words in parts}
+    for name in ("logo.bin", "new.bin", "gone.bin"):
+        assert lines[name][-1] == word and "+0" not in lines[name]
+        [head] = re.findall(rf'<details class="file"[^>]*data-path="{name}".*?</summary>', html, re.DOTALL)
+        assert "+0" not in head and word in head
+    assert lines["both.sh"][-2:] == ["+1", "−1"]
+
+
+def test_work_on_binary_files_alone_has_no_number_of_lines() -> None:
+    files = [(None, None), (None, None)]
+    assert line_count(files).binary and not line_count([]).binary
+    assert line_count([*files, (2, 1)]) == (2, 1, False)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, NamedTuple
 
+from api.web.model import LineCount, line_count
 from api.web.plain_text import cut
 from api.web.session.comments import put_under_lines, threads_of
 from api.web.session.context import SENTENCE, PanelContext, event_of, whole
@@ -37,8 +38,7 @@ class TurnChanges(NamedTuple):
     id: str
     number: int
     agent: str
-    added: int
-    removed: int
+    lines: LineCount
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,7 @@ class ChangesShown:
     file: str
     turns: Sequence[TurnChanges]
     count: int
-    added: int
-    removed: int
+    lines: LineCount
     folders: Sequence[tuple[str, Sequence[Row]]]
     files: Sequence[Row]
     marked: Collection[str]
@@ -90,8 +89,7 @@ def changes(context: PanelContext) -> ChangesShown:
         file=context.file,
         turns=[_turn(turn, parts) for turn, parts in made],
         count=len(files),
-        added=sum(row["added"] for row in rows),
-        removed=sum(row["removed"] for row in rows),
+        lines=line_count((None, None) if row["binary"] else (row["added"], row["removed"]) for row in rows),
         folders=[(folder, list(group)) for folder, group in groupby(rows, _folder)],
         files=shown_rows,
         marked={mark for group in marks.values() for mark in group},
@@ -266,8 +264,8 @@ def _folder(row: Row) -> str:
 
 
 def _turn(turn: TurnCard, files: Sequence[FilePatch]) -> TurnChanges:
-    added, removed = counts([line for file in files for line in file.lines])
-    return TurnChanges(turn.id, turn.number, cut(turn.entry.agent, 60), added, removed)
+    numbers = ((None, None) if file.change.binary and not file.lines else counts(file.lines) for file in files)
+    return TurnChanges(turn.id, turn.number, cut(turn.entry.agent, 60), line_count(numbers))
 
 
 def _taken(context: PanelContext, result: ResultView) -> Taken:

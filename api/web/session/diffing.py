@@ -54,6 +54,7 @@ def rows_of(files: Sequence[Changed], origins: Mapping[int, object], *, alone: s
                 "place": place,
                 "added": added,
                 "removed": removed,
+                "binary": change.binary and not lines,
                 "composed": composed,
                 "marks": (),
                 "notes": [note for note in change.notes(lines=bool(lines)) if note.what != "renamed"],

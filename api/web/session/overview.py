@@ -4,7 +4,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, get_args
 
-from api.web.model import clock, money, owner
+from api.web.model import LineCount, clock, line_count, money, owner
 from api.web.plain_text import cut, in_line, short_command
 from api.web.session.context import LONG, SENTENCE, PanelContext, SessionClock
 from api.web.session.failure import CauseShown, cause_of
@@ -46,8 +46,7 @@ class HandedOver(NamedTuple):
     branch: str
     problem: str
     files: int
-    added: int
-    removed: int
+    lines: LineCount
     outside: int
     reviewed: int | None
     notes: Sequence[HeadNote]
@@ -268,8 +267,7 @@ def _handed_over(context: PanelContext) -> HandedOver | None:
         branch=cut(result.branch or "", 120),
         problem=cut(context.worded(session.branch_problem), SENTENCE),
         files=len(files),
-        added=sum(file.added or 0 for file in files),
-        removed=sum(file.removed or 0 for file in files),
+        lines=line_count((file.added, file.removed) for file in files),
         outside=len(result.outside),
         reviewed=_seen_in_part(session),
         notes=_on_validation(session),

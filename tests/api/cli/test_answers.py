@@ -53,4 +53,6 @@ def test_the_changes_under_review_are_counted_by_file() -> None:
     changed = "--- a/calc.py\n+++ b/calc.py\n@@ -1,2 +1,3 @@\n a\n-b\n+c\n+d\n"
     created = "--- /dev/null\n+++ b/new.py\n@@ -0,0 +1 @@\n+x\n"
     assert changes_in(f"Result:\nDone.\n\nChanges:\n{changed}{created}") == "calc.py  +2 -1\nnew.py   +1 -0"
+    logo = "diff --git a/logo.bin b/logo.bin\nindex 1..2 100644\nBinary files a/logo.bin and b/logo.bin differ\n"
+    assert changes_in(f"Result:\nDone.\n\nChanges:\n{logo}") == "logo.bin  binary"
     assert changes_in("Result:\nNo changes.") == ""
