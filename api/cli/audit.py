@@ -42,10 +42,10 @@ def verify(
     if proof is not None:
         return _check_proof(proof, public_key)
     own = settings_of(database)
-    if file is not None and is_database(file):
+    if file is not None and file.is_file() and is_database(file):
         database = str(file)
     elif file is not None:
-        from api.cli.share import check_shared  # the page that it renders takes as long to load as all else
+        from api.cli.shared_check import check_shared  # the page that it renders takes as long to load as all else
 
         return check_shared(file, public_key)
     settings = settings_of(database)

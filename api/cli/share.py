@@ -12,7 +12,7 @@ from adapters.store.port import Log
 from adapters.turns.result.team_secrets import unset_secrets
 from api.actions.projects import team_of
 from api.cli import exits
-from api.cli.error_words import in_words, words_of
+from api.cli.error_words import words_of
 from api.cli.exits import Failed
 from api.cli.interview import is_interactive
 from api.cli.labels import sentence
@@ -20,7 +20,6 @@ from api.cli.log import find_stream, open_log, origin_of, settings_of
 from api.cli.options import Where
 from api.cli.terminal import put, say, visible
 from api.share.authors import authors_of
-from api.share.check import checked
 from api.share.collection import SharingRules
 from api.share.file_to_show import file_to_show
 from api.share.known_secrets import known_secrets
@@ -119,29 +118,3 @@ def _write(path: Path, html: str) -> None:
     except OSError as error:
         problem = sentence("{path} cannot be written: {strerror}.", path=path, strerror=exits.reason_of(error))
         raise Failed(problem, code=exits.USAGE) from None
-
-
-def check_shared(path: Path, key: str | None) -> int:
-    """Say whether a shared file is as it was written: every fault, one a line."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        problem = sentence("{path} cannot be read: {strerror}.", path=path, strerror=exits.reason_of(error))
-        raise Failed(problem, code=exits.USAGE) from None
-    check = checked(content, key)
-    for problem in check.problems:
-        put(visible(in_words(problem)))
-    if check.problems or check.record is None or check.head is None:
-        say(sentence("{path} is not as it was written.", path=path))
-        return exits.NOT_VERIFIED
-    events, cut = len(check.record.events), sum(event.cut for event in check.record.events)
-    whole = "{path} is as it was written: {events} events of {session}, among {size} signed by {key}."
-    values = {"path": path, "events": events, "session": check.record.session, "size": check.head.size}
-    say(sentence(whole, key=check.record.public_key, **values))
-    if cut:
-        say(sentence("{cut} of them lack a text that was left out; their places are proved, not their words.", cut=cut))
-    if texts := len({each.digest for each in check.record.left_out}):
-        say(sentence("Texts of which only the digest is in it: {texts}.", texts=texts))
-    if key is None:
-        say(sentence("Compare the key with what its owner publishes: hansard checkpoint --public-key."))
-    return exits.OK

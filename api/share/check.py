@@ -1,21 +1,22 @@
 """Checks a shared file: its record by hashes, proofs and signature, and the page by rendering it again."""
 
+import base64
 import hashlib
-import re
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import ValidationError
 
 from adapters.proof.checkpoints import NotProved, SignedHead, opened, public_key
 from adapters.proof.merkle import proves
 from adapters.store.rows import hashed
-from api.share.page import END, START, rendered_file
-from api.share.shared_record import FORMAT, PackedRecord, SharedRecord
+from api.share.file_parts import RecordPlace, part_at, place_of
+from api.share.page import rendered_file
+from api.share.record_damage import damage_of, restored
+from api.share.shared_record import FORMAT, PackedRecord, RecordTooLarge, SharedRecord
 from domain.session.redaction import REDACTED
 from domain.values.base import HansardError
-from domain.values.sentences import Sentence
-
-_SIGNATURE: Final = re.compile(r'<span hidden data-signature="([^"<>]*)"')
+from domain.values.sentences import Sentence, of_pydantic
 
 
 class FileCheck(NamedTuple):
@@ -28,34 +29,35 @@ class FileCheck(NamedTuple):
 
 def checked(content: bytes, key: str | None = None) -> FileCheck:
     """Every fault of the file; `key` is the public key that must have signed, by default the one in the file."""
-    try:
-        text = content.decode()
-    except UnicodeDecodeError as error:
-        return FileCheck((Sentence("shared_not_utf8", number=error.start + 1),), None, None)
-    start = text.find(START)
-    end = text.find(END, start)
-    if start < 0 or end < 0:
-        return FileCheck((Sentence("shared_no_record"),), None, None)
-    signature = _SIGNATURE.match(text, end + len(END))
-    packed = PackedRecord(text[start + len(START) : end], signature[1] if signature else "")
+    place = place_of(content)
+    if not content or place is None:
+        return _nothing(Sentence("shared_no_record" if content else "shared_file_empty"))
+    if place.past == len(content):
+        return _nothing(Sentence("shared_file_ends_in_record", number=len(content)))
+    packed = PackedRecord(place.record.decode("latin-1"), place.signature.decode("latin-1"))
     try:
         record = packed.opened()
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        place = "/".join(map(str, first["loc"])) or "JSON"
-        return FileCheck((Sentence("shared_record_unreadable", place=place, detail=first["msg"]),), None, None)
-    except ValueError as error:
-        return FileCheck((Sentence("shared_record_unreadable", place="zlib", detail=str(error)),), None, None)
+        where = "/".join(map(str, first["loc"])) or "JSON"
+        return _nothing(Sentence("shared_record_unreadable", place=where, detail=of_pydantic(first)))
+    except RecordTooLarge:
+        return _nothing(Sentence("shared_record_too_large"))
+    except ValueError:
+        return _nothing(damage_of(content, place, key))
     if record.format != FORMAT:
-        return FileCheck((Sentence("shared_other_format", number=record.format),), None, None)
+        return _nothing(Sentence("shared_other_format", number=record.format))
     problems: list[Sentence] = []
     head = _signed(record, key, problems)
     if head is not None:
         problems += _events(record, head)
-        if not packed.is_signed_by(public_key(record.public_key)):
-            problems.append(Sentence("shared_record_not_as_signed"))
+        problems += _signature(place, packed, public_key(record.public_key))
     problems += _texts(record)
-    return FileCheck((*problems, *_page(text, record, packed)), record, head)
+    return FileCheck((*problems, *_page(content, record, packed)), record, head)
+
+
+def _nothing(problem: Sentence) -> FileCheck:
+    return FileCheck((problem,), None, None)
 
 
 def _signed(record: SharedRecord, key: str | None, problems: list[Sentence]) -> SignedHead | None:
@@ -110,23 +112,46 @@ def _texts(record: SharedRecord) -> list[Sentence]:
     ]
 
 
-def _page(text: str, record: SharedRecord, packed: PackedRecord) -> list[Sentence]:
-    """Tells where the file is not what the record is rendered as."""
-    try:
-        again = rendered_file(record, packed)
-    except (HansardError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
-        return [Sentence("shared_record_unreadable", place="events", detail=str(error)[:200])]
-    if again == text:
+def _signature(place: RecordPlace, packed: PackedRecord, key: Ed25519PublicKey) -> list[Sentence]:
+    """Checks that the record is as it was signed; where not, perhaps one digit says why."""
+    if packed.is_signed_by(key):
         return []
-    if len(again) == len(text):
-        places = [at for at, (one, other) in enumerate(zip(text, again, strict=True)) if one != other]
-    else:
-        places = [_first_difference(text, again)]
-    lines = sorted({text.count("\n", 0, at) + 1 for at in places[:20]})
-    number = len(text[: places[0]].encode()) + 1
-    return [Sentence("shared_page_differs", number=number, lines=[str(line) for line in lines], count=len(places))]
+    again = base64.b64encode(base64.b64decode(packed.text)).decode()
+    if again != packed.text:  # the last digit has bits that do not count
+        number = place.first + _first_difference(again.encode(), place.record) + 1
+        return [Sentence("shared_byte_changed", number=number, part=Sentence("shared_part_record"))]
+    size = len(place.signature)
+    at = restored(place.signature, range(size), lambda each: packed.signed(each).is_signed_by(key), len(place.record))
+    if at is not None:
+        number = place.beside + at + 1
+        return [Sentence("shared_byte_changed", number=number, part=Sentence("shared_part_signature"))]
+    return [Sentence("shared_record_not_as_signed", first=place.beside + 1, last=place.beside + size)]
 
 
-def _first_difference(one: str, other: str) -> int:
+def _page(content: bytes, record: SharedRecord, packed: PackedRecord) -> list[Sentence]:
+    """Compares the file with what the record is rendered as."""
+    try:
+        again = rendered_file(record, packed).encode()
+    except (HansardError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+        return [Sentence("shared_page_not_rendered", detail=str(error)[:200])]
+    if again == content:
+        return []
+    if again.startswith(content):
+        return [Sentence("shared_file_ends", number=len(content), size=len(again))]
+    if content.startswith(again):
+        return [Sentence("shared_file_goes_on", number=len(again))]
+    at = _first_difference(content, again)
+    values = {"number": at + 1, "part": part_at(again, at)}
+    lines = [str(content.count(b"\n", 0, at) + 1)]
+    if len(again) != len(content):
+        return [Sentence("shared_bytes_differ_from", **values, lines=lines)]
+    places = [at for at, (one, other) in enumerate(zip(content, again, strict=True)) if one != other]
+    if len(places) == 1:
+        return [Sentence("shared_byte_changed", **values)]
+    lines = list(dict.fromkeys(str(content.count(b"\n", 0, at) + 1) for at in places[:20]))
+    return [Sentence("shared_bytes_changed", **values, lines=lines, count=len(places))]
+
+
+def _first_difference(one: bytes, other: bytes) -> int:
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))

@@ -90,6 +90,10 @@ def strings_in(value: Any) -> Iterator[str]:
             yield value
 
 
+class RecordTooLarge(Exception):
+    """The record would be larger than any that is shared: a stranger may have written it."""
+
+
 class PackedRecord(NamedTuple):
     """A record as a file has it: compressed, in base64, and signed. The signature is of these very letters, because
     others may stand for the same record; the hash of a cut event says nothing about what is left of it."""
@@ -104,15 +108,21 @@ class PackedRecord(NamedTuple):
         return cls(text, base64.b64encode(key.sign(_SIGNED + text.encode())).decode())
 
     def opened(self) -> SharedRecord:
-        """The record. Raises ValueError for anything else."""
+        """The record. Raises RecordTooLarge, and ValueError for anything else that is none."""
         try:
             unpacking = zlib.decompressobj()
             content = unpacking.decompress(base64.b64decode(self.text, validate=True), _LARGEST)
         except (binascii.Error, zlib.error) as error:
             raise ValueError(str(error)) from None
+        if unpacking.unconsumed_tail:
+            raise RecordTooLarge
         if not unpacking.eof or unpacking.unused_data:
             raise ValueError("zlib")
         return SharedRecord.model_validate_json(content)
+
+    def signed(self, signature: str) -> "PackedRecord":
+        """The same record with another signature."""
+        return self._replace(signature=signature)
 
     def is_signed_by(self, key: Ed25519PublicKey) -> bool:
         """True if this key signed it."""

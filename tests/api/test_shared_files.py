@@ -15,12 +15,12 @@ from starlette.testclient import TestClient
 from adapters.proof.checkpoints import public_text
 from adapters.references import NO_SECRETS, Secrets
 from adapters.store.location import reading
-from api.cli.share import check_shared
+from api.cli.shared_check import check_shared
 from api.share import page
 from api.share.check import checked
 from api.share.collection import SharedSession, SharingRules
 from api.share.file_to_show import MOST_BYTES, file_to_show, signed_file
-from api.share.page import END, START
+from api.share.page import START
 from api.share.shared_record import LeftOut, PackedRecord, SharedRecord
 from domain.session.redaction import REDACTED
 from tests.api.scenes import SCENES, exhausted, two_iterations
@@ -136,30 +136,6 @@ def test_a_secret_as_the_name_of_a_field_is_left_out(client: TestClient) -> None
     assert [why for _, why in blanks.gone] == ["secret"]
 
 
-def test_each_changed_byte_is_named(client: TestClient) -> None:
-    html = rendered_file(record_of(client, two_iterations(client))).encode()
-    chance = random.Random(7)  # noqa: S311 - no secret
-    start = html.index(START.encode())
-    places = [chance.randrange(len(html)) for _ in range(60)]
-    places += [chance.randrange(start, html.index(END.encode(), start)) for _ in range(60)]
-    for place in places:
-        changed = html[:place] + bytes([html[place] ^ chance.choice((1, 2, 4, 32))]) + html[place + 1 :]
-        assert checked(changed).problems, f"byte {place}"
-    assert checked(html[:-1]).problems and checked(html + b"\n").problems
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("part", ["record", "whole file"])
-def test_a_thousand_changed_bytes_are_all_noticed_by_verify(client: TestClient, part: str) -> None:
-    html = rendered_file(record_of(client, two_iterations(client))).encode()
-    start, chance = html.index(START.encode()) + len(START), random.Random(11)  # noqa: S311 - no secret
-    places = range(start, html.index(END.encode(), start)) if part == "record" else range(len(html))
-    for place in chance.sample(places, 1_000):
-        changed = bytearray(html)
-        changed[place] ^= chance.choice((1, 2, 4, 8, 16, 32, 64, 128))
-        assert checked(bytes(changed)).problems, f"byte {place}"
-
-
 def test_a_fault_of_the_rules_is_no_empty_page(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only a record with an event that cannot be read may lack what the rules need."""
 
@@ -217,7 +193,7 @@ def test_the_same_record_in_other_letters_is_noticed(client: TestClient) -> None
     assert base64.b64decode(other) == base64.b64decode(packed.signature)
     assert problems(page.rendered_file(record, PackedRecord(packed.text, other)))
     bomb = PackedRecord(base64.b64encode(zlib.compress(b" " * 600_000_000)).decode(), packed.signature)
-    assert any("zlib" in each for each in problems(page.rendered_file(record, bomb)))
+    assert any("larger than any" in each for each in problems(page.rendered_file(record, bomb)))
 
 
 LETTERS = 'abcdefghijklmnopqrstuvwxyz<&" \n'

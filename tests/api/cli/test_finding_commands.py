@@ -67,7 +67,7 @@ def test_a_session_is_shared_and_checked(hansard: Hansard, reviewed: str, tmp_pa
     at = html.index(b"<h1>") + 5
     file.write_bytes(html[:at] + bytes([html[at] ^ 1]) + html[at + 1 :])
     changed = hansard("verify", str(file))
-    assert changed.code == 8 and f"byte {at + 1}" in changed.out
+    assert changed.code == 8 and f"Byte {at + 1} was changed: in the head" in changed.out
     assert hansard("verify", str(tmp_path / "none.html")).code == 2
     assert hansard("share", reviewed, "--with", "passwords").code == 2
     assert hansard("share", reviewed, "-o", str(tmp_path)).code == 2, "a folder is no file"
