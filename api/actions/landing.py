@@ -51,14 +51,20 @@ def _landing(call: ActionCall[Land]) -> Command:
     """A delivery's own commands must pass; for an orchestration, those of the repository."""
     session = call.system.sessions.get(call.session)
     onto = call.body.onto or (session.base.base_branch if session and session.base else None)
-    if onto is None:
+    if onto is None and isinstance(session, Delivery | Orchestration):  # the others have nothing to land anywhere
         raise Invalid({"/onto": Sentence("landing_without_target")})
-    if session is not None and session.base is not None and session.ended and not session.outstanding:
+    if (
+        onto is not None
+        and session is not None
+        and session.base is not None
+        and session.ended
+        and not session.outstanding
+    ):
         _check(call.system, session, onto)
     steps = session.steps if isinstance(session, Delivery) else ()
     if isinstance(session, Orchestration) and session.workspace is not None:
         steps = read_project(Path(session.workspace)).validation_steps()
-    return LandSession(onto=onto, steps=steps, actor=call.actor)
+    return LandSession(onto=onto or "", steps=steps, actor=call.actor)
 
 
 def _check(system: System, session: Session, onto: str) -> None:

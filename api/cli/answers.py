@@ -663,6 +663,7 @@ class RoundView(TypedDict):
     length: int
     feedback: Any
     problem: str | None
+    standIn: bool
 
 
 class ScopeRequestView(TypedDict):

@@ -106,7 +106,7 @@ _AGREES: Final = frozenset({"PASS", "APPROVE"})
 def agreed(session: "Session") -> str:
     """Says whether those who judged agree, and what each of them says in the newest round in which they judged."""
     newest = {
-        str(entry["agent"]): str(entry["feedback"]["verdict"])
+        _speaker(entry): str(entry["feedback"]["verdict"])
         for entry in session["rounds"]
         if (entry["feedback"] or {}).get("verdict")
     }
@@ -256,10 +256,15 @@ def _folded(entry: "RoundView") -> list[str]:
     return [
         str(entry["round"]),
         recorded("role", str(entry["role"])),
-        str(entry["agent"]),
+        _speaker(entry),
         verdict_text,
         shortened(_opening(entry), _FOLDED),
     ]
+
+
+def _speaker(entry: "RoundView") -> str:
+    """The agent, or the person who answered for it."""
+    return sentence("a person, for {agent}", agent=entry["agent"]) if entry["standIn"] else entry["agent"]
 
 
 def _opening(entry: "RoundView") -> str:
@@ -273,7 +278,7 @@ def _spelt(entry: "RoundView") -> str:
     cut = "" if whole else f"\n({sentence('cut; the worklog has more')})"
     problem = f"\n({worded(entry, 'problem')})" if entry["problem"] else ""
     head = sentence(
-        "Round {n}: {role} by {agent}", n=entry["round"], role=recorded("role", entry["role"]), agent=entry["agent"]
+        "Round {n}: {role} by {agent}", n=entry["round"], role=recorded("role", entry["role"]), agent=_speaker(entry)
     )
     return f"[{head}]\n{entry['content'].rstrip()}{cut}{problem}"
 

@@ -111,6 +111,30 @@ def test_a_review_is_shown_whole(hansard: Hansard, review: Callable[..., Result]
     assert hansard("show", session_id, "--json").json["session"]["rounds"][1]["content"] == "I see."
 
 
+def test_a_round_that_a_person_wrote_in_a_fork_is_not_called_the_agents(
+    hansard: Hansard, review: Callable[..., Result]
+) -> None:
+    source = id_of(review("--max-rounds", "2"))
+    words = '{"verdict": "PASS", "summary": "Fine by me.", "issues": []}'
+    result = hansard("fork", source, "--at", "1", "--snap", "--answer", words)
+    forked = [line for line in result.out.splitlines() if "a person, for reviewer" in line]
+    assert [line.split()[0] for line in forked] == ["rounds", "agreed"], result.out
+    shown = hansard("show", "latest").out
+    assert "[Round 1: critique by a person, for reviewer]" in shown and "by reviewer]" not in shown
+
+
+@pytest.mark.parametrize("command", ["merge", "land", "pr", "revise"])
+def test_a_review_has_nothing_to_hand_over(hansard: Hansard, review: Callable[..., Result], command: str) -> None:
+    result = hansard(command, id_of(review()), *(["-m", "Shorter."] if command == "revise" else []))
+    assert result.code == 4
+    assert re.search(r"changed nothing|A review in the state waiting_for_decision", result.out + result.err)
+
+
+def test_why_a_review_stopped_is_said_in_words(hansard: Hansard, review: Callable[..., Result]) -> None:
+    words = hansard("explain", id_of(review("--max-rounds", "2"))).out
+    assert re.search(r"^cause +(the agents agree|the rounds are used up)$", words, re.MULTILINE), words
+
+
 def test_a_review_whose_agent_fails_waits_with_the_error(review: Callable[..., Result]) -> None:
     """K-32"""
     result = review(replies={"reviewer": [{"error": "crash"}]})
