@@ -85,9 +85,7 @@ def outcome(view: Mapping[str, Any], language: Language) -> str:
     before it ends."""
     summary = _summary(view, language)
     if _is_stopped_run(view) and summary:
-        bare = summary if "\n" in summary else summary.rstrip(".")
-        summary = _on_validation(view, bare, words(language, ROOM))
-        return summary if summary != bare else _summary(view, language)
+        return _on_validation(view, summary, words(language, ROOM))
     if not summary or not changed_nothing(view):
         return summary
     say = words(language, ROOM)
@@ -179,7 +177,7 @@ def _delivered(view: Mapping[str, Any], say: Words) -> str:
     if not reviewed or reviewed["shown"] >= reviewed["of"]:
         return summary
     percent = reviewed["shown"] * 100 // reviewed["of"]
-    return say.fill("outcome.reviewed", {"summary": summary, "percent": percent})
+    return say.fill("outcome.reviewed", {"summary": summary.removesuffix("."), "percent": percent})
 
 
 def _on_validation(view: Mapping[str, Any], summary: str, say: Words) -> str:
@@ -187,19 +185,20 @@ def _on_validation(view: Mapping[str, Any], summary: str, say: Words) -> str:
     result = view.get("result")
     if not result:
         return summary
-    validated = result.get("validated")
+    validated, report = result.get("validated"), view.get("report") or {}
+    notes: list[tuple[str, dict[str, Any]]] = []
     if validated is None:
-        code = "outcome.no_tests" if result.get("why") == "no_tests" else "outcome.not_validated"
-        return say.fill(code, {"summary": summary})
-    if weakened := (view.get("report") or {}).get("weakened"):
-        summary = say.fill("outcome.weakened", {"summary": summary, "n": len(weakened)})
-    if fails_as_before(view):
-        summary = say.fill("outcome.red", {"summary": summary, "commands": ", ".join(validated["commands"])})
-    if not validated["cleanRoom"]:
-        summary = say.fill("outcome.not_cloned", {"summary": summary})
-    for flake in (view.get("report") or {}).get("flaky") or ():
-        if not flake["known"]:
-            summary = say.fill("outcome.flaky", {**flake, "summary": summary})
+        notes.append(("no_tests" if result.get("why") == "no_tests" else "not_validated", {}))
+    else:
+        if weakened := report.get("weakened"):
+            notes.append(("weakened", {"n": len(weakened)}))
+        if fails_as_before(view):
+            notes.append(("red", {"commands": ", ".join(validated["commands"])}))
+        if not validated["cleanRoom"]:
+            notes.append(("not_cloned", {}))
+        notes += [("flaky", flake) for flake in report.get("flaky") or () if not flake["known"]]
+    for code, values in notes:  # each note begins a sentence of its own
+        summary = say.fill(f"outcome.{code}", {**values, "summary": summary.removesuffix(".")})
     return summary
 
 

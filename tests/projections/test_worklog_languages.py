@@ -2,10 +2,11 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from domain.values.words import catalogue
+from domain.values.words import Language, catalogue
 from projections.record import worklog
 from projections.record.markdown import mark, plain, worded, wording
 from projections.record.records import Records
@@ -92,3 +93,20 @@ def test_a_korean_success_says_what_was_validated_and_that_the_review_approved()
     )
     assert outcome(session, "en") == session["finalSummary"]
     assert outcome(session | {"result": None}, "ko").startswith("바뀐 것이 없습니다. 3번째 반복에서 성공")
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+@pytest.mark.parametrize("reason", ["rounds", "validation_failed", None])
+def test_notes_on_the_validation_follow_the_summary_as_sentences(language: Language, reason: str | None) -> None:
+    flake = {"known": False, "command": "pytest -q", "failed": 1, "runs": 2}
+    session: dict[str, Any] = {
+        "kind": "orchestration",
+        "status": "partial",
+        "reason": reason,
+        "finalSummary": "The rounds are used up.",
+        "agents": [{"agent": "Ada", "role": "docs", "completed": False, "currentPhase": 3}],
+        "result": {"validated": {"passed": False, "commands": ["pytest -q"], "cleanRoom": False}},
+        "report": {"weakened": [{}], "flaky": [flake, flake | {"command": "ruff check"}]},
+    }
+    summary = outcome(session, language)
+    assert ".." not in summary and ". ·" not in summary and "ruff check" in summary, summary
