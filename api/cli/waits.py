@@ -37,7 +37,11 @@ def mark_queued(turns: "Iterable[TurnView]", states: Mapping[str, str], *, is_wo
 
 def doing(turn: "TurnView") -> str:
     """Whose turn it is, what for, and what it waits for."""
-    what = recorded("phase", str(turn["phase"])) if turn["phase"] else recorded("work", str(turn["work"]))
+    phase = str(turn["phase"] or "")
+    if phase.isdecimal():  # an orchestration's
+        what = sentence("phase {n}", n=phase)
+    else:
+        what = recorded("phase", phase) if phase else recorded("work", str(turn["work"]))
     return f"{turn['agent']} ({', '.join(filter(None, (what, _how(turn))))})"
 
 

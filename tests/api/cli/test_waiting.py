@@ -123,6 +123,12 @@ def test_what_no_worker_has_claimed_is_not_at_work() -> None:
     ]
 
 
+@pytest.mark.parametrize("phase", [3, "3"])
+def test_a_phase_of_an_orchestration_is_called_one(phase: Any) -> None:
+    turn: Any = {"agent": "Ann", "phase": phase, "work": "ask"}
+    assert doing(turn) == "Ann (phase 3)"
+
+
 @pytest.mark.parametrize("code", get_args(Unready))
 def test_the_reason_why_nothing_began_is_a_sentence(code: str) -> None:
     assert " " in reason_of({"reason": code})
