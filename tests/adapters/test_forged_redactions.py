@@ -1,5 +1,6 @@
 """Given a log in which someone changed an event and appended a redaction that claims to be the reason."""
 
+import json
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -106,6 +107,11 @@ def rewritten(state: bytes) -> bytes:
     """The event with another actor: nothing of it is a quote."""
     event = orjson.loads(state)
     return orjson.dumps(event | {"actor": "person:the-cto"})
+
+
+WHOLE = "b" * 20_000
+QUOTE = {"digest": sha256(WHOLE.encode()).hexdigest()}
+FIRST_FORM = FORM - 1
 
 
 def blanked_and_rewritten(digest: str) -> Callable[[bytes], bytes]:
@@ -270,6 +276,31 @@ def test_a_redaction_changes_no_hash(data: dict[str, object]) -> None:
     assert blanked(gone, digest, FORM) == gone
     other = gone.replace(b"person:ada", b"person:eve")
     assert seal.sealed(other, FORM) != seal.sealed(state, FORM)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (QUOTE | {"head": "b" * 100}, QUOTE | {"head": REDACTED}),
+        (
+            {"texts": ["a", {"deep": QUOTE | {"head": "b" * 100}}]},
+            {"texts": ["a", {"deep": QUOTE | {"head": REDACTED}}]},
+        ),
+        ({"prompt": WHOLE, "n": 1}, {"prompt": REDACTED, "n": 1}),
+        ({"prompts": [WHOLE, "a", [WHOLE]]}, {"prompts": [REDACTED, "a", [REDACTED]]}),
+        ({"prompt": WHOLE, "text": QUOTE | {"head": "b"}}, {"prompt": REDACTED, "text": QUOTE | {"head": REDACTED}}),
+        (QUOTE | {"head": REDACTED}, None),
+        (QUOTE | {"head": "b", "digest": "0" * 64}, None),
+        ({"prompts": ["b", WHOLE + "b", 5, None]}, None),
+        ([], None),
+    ],
+    ids=["quote", "deep-quote", "whole", "whole-in-lists", "both", "gone-already", "another", "nothing", "empty"],
+)
+def test_an_event_of_the_first_form_loses_the_text_wherever_it_is(before: object, after: object | None) -> None:
+    """What has nothing of it stays as it is, byte by byte: with its blanks, too."""
+    state = json.dumps(before).encode()
+    gone = blanked(state, QUOTE["digest"], FIRST_FORM)
+    assert gone == state if after is None else json.loads(gone) == after
 
 
 def test_what_is_not_written_as_we_write_it_is_hashed_as_it_is() -> None:
