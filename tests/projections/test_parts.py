@@ -1,7 +1,7 @@
 """A long log is folded in parts by several processes: the views are those of one process, byte for byte."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import pytest
 from adapters.store.port import NewEvent, Store, Write
 from adapters.store.sqlite.views import SqliteViews
 from domain.session.forks import SessionForked
+from domain.session.record import Recorded
 from projections import parts
 from projections.catalogue import dump
 from projections.follow import Follower
@@ -79,6 +80,21 @@ def test_families_stay_together_and_the_others_are_spread(store: Store) -> None:
     assert any(name.endswith("-fork") for name in families)
     assert all(place[child] == place[parent] for child, parent in families.items())
     assert set(place.values()) == {0, 1, 2, 3}
+
+
+def test_a_part_is_not_folded_where_a_view_fails_or_the_log_cannot_be_read(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreadable(**_: object) -> Sequence[Recorded]:
+        raise ValueError("no event")
+
+    with monkeypatch.context() as broken, pytest.raises(Undivided):
+        broken.setattr(store, "log", unreadable)
+        folded(store, tmp_path, 1, store.head())
+    (tmp_path / "part-0.db").unlink()
+    with monkeypatch.context() as broken, pytest.raises(Undivided):
+        broken.setattr(parts.Folding, "problems", lambda *_: ["a view"])
+        folded(store, tmp_path, 1, store.head())
 
 
 def test_a_log_with_an_unreadable_event_is_not_divided(store: Store, tmp_path: Path) -> None:
