@@ -17,13 +17,13 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from adapters.agents.activity import Activity, Status, Tool
 from adapters.agents.attempt import UNKNOWN
 from adapters.agents.port import Limits, Reply, Turn
+from domain.replies.comments import SCRIPT_WORDS
 from domain.session.attempts import Failure
 from domain.session.turns import SCRIPTED
 from domain.values.base import Invalid, Usage, Value, changed
 from domain.values.sentences import Sentence, of_pydantic, sentence_of
 
 DAY_MS = 86_400_000
-_UNKNOWN = "This agent follows a script, which does not know of comments. It has changed nothing because of this one."
 
 
 def _without_nul(text: str) -> str:
@@ -250,7 +250,7 @@ def _with_answers(text: str, turn: Turn) -> str:
     cannot know of them."""
     if not turn.comments or '"comments"' in text:
         return text
-    answers = [{"id": name, "answer": "answered", "words": _UNKNOWN} for name in turn.comments]
+    answers = [{"id": name, "answer": "answered", "words": SCRIPT_WORDS} for name in turn.comments]
     return f"{text}\n\n```json\n{_json({'comments': answers})}\n```"
 
 

@@ -1,6 +1,7 @@
 """`comment`, `comments`: what a person remarks on a result, and what has become of it."""
 
 import asyncio
+import os
 import re
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -16,6 +17,8 @@ from api.cli.labels import recorded, sentence
 from api.cli.options import HERE, AsJson, At, Fields, Id, Key, Where
 from api.cli.terminal import paint, put, put_json, say, visible, visible_name
 from api.cli.texts import words_from
+from domain.values.words import of_environment
+from projections.record.status import phrase
 
 if TYPE_CHECKING:
     from api.cli.answers import CommentAnswerView, CommentView
@@ -227,7 +230,7 @@ def _put(item: "CommentView") -> None:
 def _words_of(answer: "CommentAnswerView") -> str:
     """The agent's words; without any, the paths that it names, or that it says nothing."""
     if words := str(answer["words"]).strip():
-        return visible(words)
+        return visible(phrase(words, of_environment(os.environ)))
     if paths := answer["changed"]:
         return sentence("changed {paths}", paths=", ".join(map(visible_name, paths)))
     return sentence("without words")

@@ -11,6 +11,9 @@ from domain.replies.shapes import MaybeFew, MaybeWords, ReplyShape, SomeWords, f
 from domain.values.base import Unreadable
 from domain.values.sentences import Sentence
 
+SCRIPT_WORDS: Final = str(Sentence("recorded_script_words"))
+"""The words with which a scripted agent answers every comment, as its script cannot know of them. They do not count
+where the lines changed."""
 _NAME: Final = "answers_to_comments"
 _MOST: Final = 1_000
 _Said = Literal["fixed", "declined", "answered"]

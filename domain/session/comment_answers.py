@@ -9,7 +9,7 @@ import posixpath
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final, TypeVar
 
-from domain.replies.comments import AnsweredComment, comment_answers, readable_answers
+from domain.replies.comments import SCRIPT_WORDS, AnsweredComment, comment_answers, readable_answers
 from domain.session.attempts import Failure, unreadable
 from domain.session.comments import Comment, CommentAnswered
 from domain.session.decision import Events, Now, content
@@ -54,6 +54,8 @@ def answer_comments(now: Now[S], command: RecordReply) -> Events:
     answers = {each.comment_id: each for each in _answers(now.state, command)}
     for comment in _unsettled(now.state):
         answer = answers.get(comment.comment_id)
+        if answer and answer.words == SCRIPT_WORDS and comment.comment_id in command.touched_comments:
+            answer = None
         if answer and not _is_settled(comment, answer, command):
             event: CommentAnswered | None = _with_words(comment, answer, command)
         else:

@@ -54,10 +54,12 @@ def comments(client: httpx.Client, it: Json) -> list[Json]:
 def test_a_script_answers_what_it_cannot_know(client: TestClient, tmp_path: Path) -> None:
     it = made(client, tmp_path, {"text": "Done.", "files": {"a.py": RENAMED}})
     comment(client, it, path="a.py", line=2)
-    comment(client, it)
+    comment(client, it, path="a.py", line=7)
     revise(client, it, {})
     assert ended(client, it["id"])["status"] == "success"
-    assert [each["status"] for each in comments(client, it)] == ["answered", "answered"]
+    assert [each["status"] for each in comments(client, it)] == ["fixed", "answered"], "the lines of the first changed"
+    html = page(client, f"/sessions/{it['id']}?tab=changes", **{"accept-language": "ko"})
+    assert "이 에이전트는 각본을 따르므로 코멘트를 알지 못합니다." in html
 
 
 def test_lines_that_changed_without_a_word_are_fixed(client: TestClient, tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def _row(context: PanelContext, comment: Comment) -> dict[str, Any]:
         "answers": [
             {
                 "answer": each.answer,
-                "words": cut(each.words, LONG),
+                "words": cut(context.worded(each.words), LONG),
                 "turn": each.turn_id.rpartition(".")[2],
                 "changed": [cut(path, LONG) for path in each.changed_paths[:_PATHS]],
             }
