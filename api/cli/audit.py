@@ -19,7 +19,7 @@ from api.cli.checkpoint_file import opened_checkpoint, public_key_of, read_words
 from api.cli.client import require_log
 from api.cli.error_words import in_words, words_of
 from api.cli.exits import Failed
-from api.cli.labels import sentence
+from api.cli.labels import name_of, sentence
 from api.cli.log import open_log, settings_of
 from api.cli.terminal import counted, put, put_json, say, visible
 from api.cli.view_rebuild import difference, rewritten
@@ -99,7 +99,7 @@ def _tell(verdict: Verification, name: str, *, json: bool) -> int:
             redacted = sentence(
                 "position {position}: {actor} redacted {digest} in {session}: {reason}",
                 position=text.position,
-                actor=text.actor,
+                actor=name_of(text.actor),
                 digest=text.digest,
                 session=text.session_id,
                 reason=text.reason,

@@ -13,7 +13,7 @@ from api.cli.editor import EditedWords, RemarkPlace, edited, quoted, remarks_in,
 from api.cli.exits import Failed
 from api.cli.file_here import file_here
 from api.cli.interview import is_interactive
-from api.cli.labels import recorded, sentence
+from api.cli.labels import name_of, recorded, sentence
 from api.cli.options import HERE, AsJson, At, Fields, Id, Key, Where
 from api.cli.terminal import paint, put, put_json, say, visible, visible_name
 from api.cli.texts import words_from
@@ -212,7 +212,7 @@ def _put_all(items: "list[CommentView]", *, json: bool) -> int:
 
 def _put(item: "CommentView") -> None:
     """A comment: what it is about and how it stands, its quote, the person's words, and the answers."""
-    who = str(item["by"]).removeprefix("person:")
+    who = name_of(str(item["by"]))
     place = item["now"] or item
     about = _about(place["path"], place["line"], place["endLine"]) or sentence("the whole result")
     about += f"  {sentence('(outdated)')}" if item["outdated"] else ""

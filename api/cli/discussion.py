@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from api.cli.exits import worded
-from api.cli.labels import recorded, sentence, verdict
+from api.cli.labels import name_of, recorded, sentence, verdict
 from api.cli.tables import columns, shortened
 from api.cli.terminal import counted, local_time
 from domain.provenance.patches import line_counts
@@ -180,7 +180,7 @@ def decision(session: "Session") -> str:
     if not choice:
         return ""
     named, why = recorded("choice", choice["choice"]), f": {choice['rationale']}" if choice["rationale"] else ""
-    by = sentence("{choice} by {actor}", choice=named, actor=choice["actor"] or sentence("someone"))
+    by = sentence("{choice} by {actor}", choice=named, actor=name_of(choice["actor"]) or sentence("someone"))
     if choice.get("expired"):
         by = sentence("{choice} by default: no decision in time", choice=named)
     votes = f"\n{columns(_vote(vote) for vote in choice['votes'])}" if choice.get("votes") else ""
@@ -202,7 +202,7 @@ def approval(item: "Session | WaitingItem") -> str:
         return ""
     lines = [sentence("by {names}", names=", ".join(policy["who"])) if policy["who"] else ""]
     if policy["notAuthor"]:
-        lines.append(sentence("not by {names}, who started it", names=", ".join(policy["authors"])))
+        lines.append(sentence("not by {names}, who started it", names=", ".join(map(name_of, policy["authors"]))))
     return "\n".join(filter(None, [*lines, *(" ".join(_vote(vote)) for vote in policy["votes"]), progress(policy)]))
 
 
@@ -220,7 +220,7 @@ def progress(policy: "ApprovalView") -> str:
 
 def _vote(vote: "VoteView") -> list[str]:
     why = f": {vote['rationale']}" if vote["rationale"] else ""
-    voted = sentence("{actor} voted {choice}", actor=vote["actor"], choice=recorded("choice", vote["choice"]))
+    voted = sentence("{actor} voted {choice}", actor=name_of(vote["actor"]), choice=recorded("choice", vote["choice"]))
     return [f"{voted}{why}", local_time(vote["at"])]
 
 

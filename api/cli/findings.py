@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from api.cli import exits
 from api.cli.client import connected, path_of, resolve
-from api.cli.labels import sentence
+from api.cli.labels import name_of, sentence
 from api.cli.options import HERE, AsJson, At, Id, Where
 from api.cli.terminal import paint, put, put_json, say, visible, visible_name
 from domain.values.words import of_environment, words
@@ -65,7 +65,7 @@ def _put(item: "FindingView") -> None:
 
 def _lived(event: "FindingEvent") -> str:
     number = "" if event["round"] is None else f" {event['round']}"
-    who = str(event["by"]).removeprefix("person:")
+    who = name_of(str(event["by"]))
     return f"{_word('finding_act', event['act'])}{number}{f' {visible_name(who)}' if who else ''} ({event['version']})"
 
 

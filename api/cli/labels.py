@@ -37,6 +37,11 @@ def _words() -> "Words | None":
     return None if language == "en" else words(language, *_ROOMS)
 
 
+def name_of(actor: str) -> str:
+    """The name of a person, without the word that says that it is one; any other actor as it is recorded."""
+    return actor.removeprefix("person:").removeprefix("key:")
+
+
 def gap(name: str) -> str:
     """The gaps of a fence, in words."""
     shown = recorded("gap", name)

@@ -83,7 +83,11 @@ def test_two_people_decide_and_the_author_does_not(client: TestClient) -> None:
     ]
     explained = client.get(f"/api/sessions/{name}/explain").json()["text"]
     assert "Votes: skip by bob, skip by eve." in explained
-    assert "### bob voted skip" in client.get(f"/api/sessions/{name}/worklog").text
+    worklog = client.get(f"/api/sessions/{name}/worklog").text
+    assert "### bob voted skip" in worklog and "- By: eve\n" in worklog
+    for tab in ("overview", "discussion", "worklog"):
+        html = client.get(f"/sessions/{name}?tab={tab}").text
+        assert not re.search(r"person:\w", re.sub(r"<[^>]*>", "", html)), tab
     replayed = client.get(f"/api/sessions/{name}?version={ended['version']}").json()["session"]
     assert replayed["decision"] == ended["decision"]
 

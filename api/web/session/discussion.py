@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from api.web import svg
+from api.web.model import owner
 from api.web.plain_text import cut
 from api.web.session.context import ICONS, LONG, SENTENCE, WHOLE, PanelContext, tame
 from api.web.session.verdict_text import parted
@@ -191,7 +192,7 @@ def _decision(context: PanelContext, session: Discussion) -> DecisionShown | Non
         return None
     return DecisionShown(
         choice=decision.choice,
-        actor=cut(decision.actor, 60),
+        actor=cut(owner(decision.actor) or decision.actor, 60),
         rationale=cut(context.worded(decision.rationale), LONG),
         remarks=[(each.place, cut(each.text, LONG)) for each in decision.comments],
         at=iso(decision.at),

@@ -235,7 +235,7 @@ def _decided(log: Worklog, recorded: Recorded, event: DiscussionEvent) -> Iterat
             yield f"{_VOTE}{event.actor}", "\n".join([event.choice, *_remarks_of(event)])
         case Decided():
             is_named = event.actor and event.actor != NAMELESS
-            by = point(mark("by"), event.actor) if is_named else f"- {mark('by')}: {mark('a_person')}"
+            by = f"- {mark('by')}: {who_did(event.actor)}" if is_named else f"- {mark('by')}: {mark('a_person')}"
             lines = [_chosen(event.choice), by, f"- {mark('at')}: {iso(recorded.at)}"]
             lines += _reason(mark("rationale"), event.rationale)
             lines += _voted_remarks(log, event.choice) or map(_remark, event.comments)

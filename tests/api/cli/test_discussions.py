@@ -335,4 +335,5 @@ def test_vote_shows_missing_votes(
     voted = hansard("decide", name, "skip", "--seen", seen[:8])
     assert voted.code == 0 and "skip: 1 of 2 votes" in voted.err
     assert "skip: 1 of 2 votes" in hansard("inbox").out
-    assert "voted skip" in hansard("show", name).out
+    shown = hansard("show", name).out
+    assert re.search(r"^approval +\S+ voted skip", shown, re.MULTILINE) and "person:" not in shown, shown
