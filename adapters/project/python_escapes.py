@@ -7,6 +7,7 @@ would import something from the checkout. Where the import path makes the worksp
 """
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -62,6 +63,8 @@ async def python_escapes(
     """The modules that would be imported from elsewhere, and the variables that make the workspace win: one of both
     is empty.
     """
+    if not question.packages and not _may_have_modules(question.workspace):
+        return (), ()
     seen = question.checkout is not None
     wanted = (_interpreters(question.workspace, step, env, has_checkout=seen) for step in steps)
     interpreters = tuple(dict.fromkeys(chain.from_iterable(wanted)))
@@ -76,6 +79,25 @@ async def python_escapes(
     if not still:
         return (), (("PYTHONPATH", path),)
     return tuple(Escape(what=f"Python package {name}", path=_shown(origin)) for name, origin in still.items()), ()
+
+
+def _may_have_modules(workspace: Path) -> bool:
+    """False if there is no Python in the workspace, so that nothing of it could be imported from elsewhere. True, too,
+    with links to folders, and with many files: then it takes less time to ask interpreters than to look at all."""
+    entries = 0
+    for place, folders, files in os.walk(workspace):
+        if ".git" in folders:
+            folders.remove(".git")
+        if any(name.endswith(_MODULES) for name in files) or any(Path(place, name).is_symlink() for name in folders):
+            return True
+        entries += len(folders) + len(files)
+        if entries > _MOST_ENTRIES:
+            return True
+    return False
+
+
+_MODULES = (".py", ".pyc", ".so", ".pyd")
+_MOST_ENTRIES = 2_000
 
 
 def packages(workspace: Path) -> dict[str, Path]:

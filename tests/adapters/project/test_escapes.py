@@ -180,3 +180,31 @@ def test_cargo_overrides_outside_are_escapes_in_any_folder(tmp_path: Path) -> No
 
 def test_a_plain_folder_has_no_escapes(tmp_path: Path) -> None:
     assert look(write(tmp_path / "w", **{"a.txt": "x"}), "true") == Inspection()
+
+
+@pytest.mark.parametrize(
+    ("file", "asks"), [("a.txt", False), ("web/index.js", False), ("tools/a.py", True), ("fast.cpython-311.so", True)]
+)
+def test_interpreters_are_asked_only_where_there_is_python(tmp_path: Path, file: str, asks: bool) -> None:
+    workspace = write(tmp_path / "w", **{file: ""})
+    assert bool(_asked(workspace)) is asks
+    (workspace / "linked").symlink_to(tmp_path)
+    assert _asked(workspace), "what is behind a link to a folder may be Python"
+
+
+def test_interpreters_are_asked_rather_than_all_of_very_many_files_looked_at(tmp_path: Path) -> None:
+    assert _asked(write(tmp_path / "w", **{f"{place // 100}/{place}.txt": "" for place in range(2_100)}))
+
+
+def _asked(workspace: Path) -> list[Sequence[str]]:
+    """The commands that are asked what `make test` would import, beside a checkout."""
+    asked: list[Sequence[str]] = []
+
+    async def probe(command: Sequence[str], _: Mapping[str, str]) -> str:
+        asked.append(command)
+        return ""
+
+    step = ValidationStep(stage="test", command="make test", argv=("make", "test"))
+    environment = {"PATH": os.environ["PATH"]}
+    asyncio.run(inspect(workspace, (step,), environment, probe, checkout=workspace.parent / "checkout"))
+    return asked
