@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx2 as httpx
 
-from tests.api.server import PATIENCE, Json, session, until
+from tests.api.server import PATIENCE, Json, rests, session, until
 
 TEAM = [{"name": name, "role": name.lower()} for name in ("Frontend", "Backend", "Data", "Docs")]
 ENDS = ("checkpoint", "partial", "done", "reset")
@@ -33,7 +33,7 @@ def rested(client: httpx.Client, session_id: str, *, seconds: float = PATIENCE) 
         view = session(client, session_id)
         return view if view["status"] in ENDS else None
 
-    return until(over, what=f"the end of {session_id}", seconds=seconds)
+    return until(over, what=f"the end of {session_id}", seconds=seconds, news=rests(client, session_id))
 
 
 def run(client: httpx.Client, body: Json) -> Json:

@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 from api.app import create_app
 from api.node.settings import Settings
 from api.system import System
+from domain.session.state import Session
 from tests.kit.programs import Program, started
 from tests.kit.surroundings import without_settings
 
@@ -24,22 +25,36 @@ PATIENCE = 120.0
 """Seconds to wait before a test fails: many, because a loaded machine is no fault of the product."""
 LONGEST_PAUSE = 0.1
 """Seconds between two tries, unless a test wants more."""
+LONGEST_LOOK, SURE_SECONDS = 0.04, 0.2
+"""Seconds between two looks for news, and between two tries while there are none."""
 
 T = TypeVar("T")
 Json = dict[str, Any]
 
 
-def until(ready: Callable[[], T | None], *, what: str, seconds: float = PATIENCE, pause: float = 0.02) -> T:
+def until(
+    ready: Callable[[], T | None],
+    *,
+    what: str,
+    seconds: float = PATIENCE,
+    pause: float = 0.02,
+    news: Callable[[], object] = object,
+) -> T:
     """The first true result of `ready`; fails after this many seconds. Each pause between two tries is longer than
-    the one before: many tries take time from what is waited for."""
+    the one before: many tries take time from what is waited for. While `news`, which costs little, returns the same
+    as before, most tries are left out."""
     deadline = time.monotonic() + seconds
+    heard, sure = None, 0.0
     while True:
-        value = ready()
-        if value:
-            return value
+        before, heard = heard, news()
+        if heard != before or time.monotonic() >= sure:
+            value = ready()
+            if value:
+                return value
+            sure = time.monotonic() + SURE_SECONDS
         assert time.monotonic() < deadline, f"{what}: not within {seconds:g} s"
         time.sleep(pause)
-        pause = max(pause, min(1.4 * pause, LONGEST_PAUSE))
+        pause = max(pause, min(1.4 * pause, LONGEST_PAUSE if news is object else LONGEST_LOOK))
 
 
 class Server:
@@ -191,6 +206,29 @@ def session(client: httpx.Client, session_id: str, **query: object) -> Json:
     return body
 
 
+def rests(client: httpx.Client, session_id: str) -> Callable[[], object]:
+    """Returns news of a session for those who wait until it rests: the same as long as it has turns at work."""
+    return _news(client, session_id, lambda it: "at work" if it.outstanding else it.version)
+
+
+def grows(client: httpx.Client, session_id: str) -> Callable[[], object]:
+    """Returns news of a session for those who wait for an event: the same as long as it has no new one."""
+    return _news(client, session_id, lambda it: it.version)
+
+
+def _news(client: httpx.Client, session_id: str, told: Callable[[Session], object]) -> Callable[[], object]:
+    """Returns what an application in this process has in its memory; always something new without one."""
+    if not isinstance(client, TestClient) or not isinstance(client.app, Starlette):
+        return object
+    remembered = system(client).writer.cached
+
+    def news() -> object:
+        state = remembered(session_id)
+        return object() if state is None else told(state)
+
+    return news
+
+
 def ended(client: httpx.Client, session_id: str, *, seconds: float = PATIENCE) -> Json:
     """The session, once it no longer runs."""
 
@@ -198,7 +236,7 @@ def ended(client: httpx.Client, session_id: str, *, seconds: float = PATIENCE) -
         view = session(client, session_id)
         return view if view["status"] not in ("pending", "running") else None
 
-    return until(over, what=f"the end of {session_id}", seconds=seconds)
+    return until(over, what=f"the end of {session_id}", seconds=seconds, news=rests(client, session_id))
 
 
 def events(client: httpx.Client, session_id: str) -> list[Json]:
@@ -229,7 +267,7 @@ def reached(client: httpx.Client, session_id: str, topic: str, *, count: int = 1
         data = only(events(client, session_id), topic)
         return data if len(data) >= count else None
 
-    return until(there, what=f"{topic} of {session_id}")
+    return until(there, what=f"{topic} of {session_id}", news=grows(client, session_id))
 
 
 def running(pid: int) -> bool:
