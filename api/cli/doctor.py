@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
@@ -20,7 +21,7 @@ from adapters.processes.program import run
 from adapters.proof.glance import NEWEST, glance
 from adapters.store.location import check_driver, reading
 from adapters.store.sqlite.durability import journal_mode, probed
-from adapters.workspace.git import WorkspaceError
+from adapters.workspace.git import WorkspaceError, in_theirs
 from adapters.workspace.move import is_unfinished
 from api.cli import exits
 from api.cli.error_words import in_words, words_of
@@ -32,6 +33,7 @@ from api.cli.project import try_agents
 from api.cli.service_health import check_services
 from api.cli.terminal import paint, put, put_json, visible
 from api.node.checkouts import checkout_of
+from api.node.places import is_beside_the_log, reveals_the_log, unfit_places
 from api.node.settings import Settings
 from domain.values.base import HansardError
 
@@ -86,11 +88,39 @@ def _examine(settings: Settings) -> Iterator[Finding]:
         yield check()
     if has_log(settings.database) if path is None else path.is_file() and path.stat().st_size:
         yield record(settings.database, settings.views_path)
+    yield from places(settings)
     yield check_forge(settings)
     yield from check_team(settings)
     yield from check_services(settings.sandbox or "auto")
     yield from refused(settings)
     yield from checkout(Path.cwd())
+
+
+def places(settings: Settings) -> Iterator[Finding]:
+    """Tells which settings name a place that cannot be used, or should not be."""
+    name = "settings"
+    for fault in unfit_places(settings):
+        yield Finding("fail", name, f"{fault.setting}: {in_words(fault.problem)}")
+    if is_beside_the_log(settings):
+        problem = sentence("HANSARD_CHECKPOINT_TO is beside the log: who can change the one can change the other")
+        yield Finding(
+            "warn", name, problem, sentence("Name a place on another machine, or a command that sends it there.")
+        )
+    if settings.data_dir is not None and reveals_the_log(settings):
+        problem = sentence("HANSARD_DATA_DIR is in the folder of the log: each workspace's path says where the log is")
+        yield Finding("warn", name, problem, sentence("Give the log a folder of its own."))
+    folder = settings.worklog_folder and settings.worklog_folder.expanduser()
+    if folder is not None and (checkout := checkout_of(folder)) is not None and not _is_ignored(checkout, folder):
+        problem = sentence(
+            "HANSARD_WORKLOG_FOLDER is in the checkout {path}, where git does not ignore it", path=checkout
+        )
+        yield Finding("warn", name, problem, sentence("Name a folder outside, or let git ignore it."))
+
+
+def _is_ignored(checkout: Path, folder: Path) -> bool:
+    with suppress(WorkspaceError):
+        return bool(in_theirs(["check-ignore", "--", f"{folder}/"], checkout, codes=(0, 1)))
+    return True  # nothing is known of it
 
 
 def has_log(url: str) -> bool:

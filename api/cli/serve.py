@@ -7,7 +7,12 @@ from uvicorn.loops.auto import auto_loop_factory
 
 from adapters.processes.heap import share_one_heap
 from api.cli.listener import listener_of
-from api.cli.open_doors import refuse_a_malformed_log, refuse_an_open_database, refuse_an_open_server
+from api.cli.open_doors import (
+    refuse_a_malformed_log,
+    refuse_an_open_database,
+    refuse_an_open_server,
+    refuse_unfit_places,
+)
 from api.cli.options import Where
 from api.cli.stderr_log import Full, log_to_stderr
 from api.node.settings import Settings
@@ -18,6 +23,7 @@ def serve(
 ) -> int:
     """Serve the page and the API, update the views and run turns until Ctrl-C."""
     settings = Where(database=database).settings(team=team, host=host, port=port, example=example or None)
+    refuse_unfit_places(settings, checkpoints=True)
     refuse_a_malformed_log(settings)
     refuse_an_open_server(settings)
     refuse_an_open_database(settings)

@@ -7,7 +7,7 @@ from pathlib import Path
 from api.cli import exits
 from api.cli.announcement import announce_work
 from api.cli.labels import sentence
-from api.cli.open_doors import refuse_a_malformed_log, refuse_an_open_database
+from api.cli.open_doors import refuse_a_malformed_log, refuse_an_open_database, refuse_unfit_places
 from api.cli.options import Where
 from api.cli.stderr_log import Full, log_to_stderr
 from api.cli.terminal import say
@@ -18,6 +18,7 @@ from api.worker import WorkerProcess
 def worker(*, slots: int | None, database: str | None, team: Path | None) -> int:
     """Run turns, and nothing else, until Ctrl-C or SIGTERM; unfinished turns are then released."""
     settings = Where(database=database).settings(team=team, worker_slots=slots)
+    refuse_unfit_places(settings, checkpoints=False)
     refuse_a_malformed_log(settings)
     refuse_an_open_database(settings)
     log_to_stderr(Full())

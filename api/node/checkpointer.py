@@ -3,9 +3,6 @@
 import asyncio
 import hashlib
 import logging
-import os
-import shlex
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,6 +11,7 @@ from adapters.processes.environment import clean_environment
 from adapters.processes.program import run
 from adapters.proof.checkpoints import GrowingHead, holds, noted, sign, signing_key
 from adapters.store.port import Log
+from api.node.checkpoint_place import command_of, path_of
 from api.node.settings import Settings
 from domain.session.record import Recorded
 
@@ -26,15 +24,6 @@ AGAIN_SECONDS: Final = 30.0
 """Seconds after a failure until a checkpoint is tried again."""
 
 _log = logging.getLogger(__name__)
-
-
-def command_of(place: str) -> list[str] | None:
-    """The command in a setting: several words, or the name of a program; None if it is a path."""
-    words = shlex.split(place)
-    if len(words) > 1 or (words and "/" not in words[0] and shutil.which(words[0])):
-        return words
-    path = Path(place).expanduser()
-    return words if path.is_file() and os.access(path, os.X_OK) else None
 
 
 def checkpointer_of(store: Log, settings: Settings, place: str) -> "Checkpointer":
@@ -103,9 +92,11 @@ class Checkpointer:
 
 def _compare(store: Log, place: str) -> None:
     """Say so where the newest checkpoint in a file or folder is of a log that this one does not continue."""
-    path = Path(place).expanduser()
+    if command_of(place) is not None:
+        return
+    path = path_of(place)
     newest = max(path.glob("checkpoint-*.txt"), default=None) if path.is_dir() else path
-    if newest is None or command_of(place) is not None or not newest.is_file():
+    if newest is None or not newest.is_file():
         return
     before = noted(newest.read_text(encoding="utf-8", errors="replace"))
     if before is None or (fault := holds(store, before)) is None:
@@ -121,7 +112,7 @@ def _compare(store: Log, place: str) -> None:
 
 def _write(place: str, size: int, note: str) -> None:
     """Into a folder as a separate file, otherwise replacing the previous one; never only half of it."""
-    path = Path(place).expanduser()
+    path = path_of(place)
     target = path / f"checkpoint-{size:012}.txt" if path.is_dir() else path
     half = target.with_name(f".{target.name}.half")
     half.write_text(note, encoding="utf-8")

@@ -4,6 +4,7 @@ machine."""
 import ipaddress
 import os
 import re
+import shlex
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -179,6 +180,24 @@ class Settings(BaseModel):
         if path is not None and not path.expanduser().is_absolute():
             raise ValueError(Sentence("forge_file_relative"))
         return path
+
+    @field_validator("worklog_folder")
+    @classmethod
+    def _same_everywhere(cls, path: Path | None) -> Path | None:
+        if path is not None and not path.expanduser().is_absolute():
+            raise ValueError(Sentence("place_relative", path=path))
+        return path
+
+    @field_validator("checkpoint_to")
+    @classmethod
+    def _path_or_command(cls, place: str) -> str:
+        try:
+            words = shlex.split(place)
+        except ValueError:
+            raise ValueError(Sentence("command_unbalanced")) from None
+        if words and "/" in words[0] and not words[0].startswith(("/", "~")):
+            raise ValueError(Sentence("place_relative", path=words[0]))
+        return place if words else ""
 
     @field_validator("commands_allowed")
     @classmethod

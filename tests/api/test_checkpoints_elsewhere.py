@@ -20,7 +20,7 @@ from adapters.proof.checkpoints import (
     signing_key,
 )
 from adapters.store.location import open_store
-from api.node.checkpointer import command_of
+from api.node.checkpoint_place import command_of
 from tests.api.server import Server, ended, serving, start, until
 
 
