@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from adapters.fence.bound_sockets import sockets_in
+from adapters.fence.bound_sockets import may_have_missed_some, sockets_in
 from adapters.fence.folders import SYSTEM, find, inside, programs
 from adapters.fence.inside import proxy_variables
 from adapters.fence.landlock import SCOPED, SCOPING, filter_program, landlock_version
@@ -59,7 +59,8 @@ class Bubblewrap:
     @property
     def gaps(self) -> tuple[Gap, ...]:
         open_wide: tuple[Gap, ...] = ("network",) if self._open and self.grant.network != "all" else ()
-        return (*open_wide, "sockets") if not self._alone and landlock_version() < SCOPING else open_wide
+        unscoped = not self._alone and landlock_version() < SCOPING
+        return (*open_wide, "sockets") if unscoped or may_have_missed_some(self.grant.looks) else open_wide
 
     @property
     def _open(self) -> bool:
@@ -150,7 +151,7 @@ class Bubblewrap:
         layers |= {place: ("--ro-bind-try", str(path), str(place)) for path, place in self.grant.linked}
         read_only = {place: Path(layer[1]) for place, layer in layers.items() if layer[0] == "--ro-bind-try"}
         apart = layers.keys() - read_only.keys()
-        return {path: _nothing(path) for path in sockets_in(read_only, apart, SYSTEM)} | layers
+        return {path: _nothing(path) for path in sockets_in(self.grant.looks, read_only, apart, SYSTEM)} | layers
 
 
 def _nothing(path: Path) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """Says what a fence is: a grant of folders and network, and the command that runs a program inside it."""
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
@@ -24,6 +24,18 @@ shared memory; `processes` other processes are visible, and perhaps can be signa
 the turn are found and ended by a sweep."""
 
 
+@dataclass(slots=True)
+class SocketLooks:
+    """Remembers what was seen of sockets in the folders that programs see, over the starts of these programs: the
+    sockets, the folders by their places inside, all places that are seen differently, and whether some may be missing.
+    """
+
+    sockets: set[Path] = field(default_factory=set)
+    seen: Mapping[Path, Path] = field(default_factory=dict)
+    places: Collection[Path] = ()
+    unsure: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Grant:
     """The access that a program is granted. Everything else is read-only, or does not exist inside.
@@ -32,7 +44,8 @@ class Grant:
     it may read. `hidden`: folders that must not exist inside, even below a readable one, unless granted here. `linked`:
     folders that it sees, read-only, at a second place; only bubblewrap can do that. `loopback`: the network that it
     shares with the services of its workspace, or `machine` where that is the machine's own, on which these are at
-    `ports`. `plain_user`: it does not run as root, as far as it can see; databases refuse that.
+    `ports`. `plain_user`: it does not run as root, as far as it can see; databases refuse that. `looks`: sockets that
+    were seen in the folders when programs were started; grants made of this one share it.
     """
 
     writable: tuple[Path, ...] = ()
@@ -43,6 +56,7 @@ class Grant:
     loopback: "Loopback | Literal['machine'] | None" = None
     ports: tuple[int, ...] = ()
     plain_user: bool = False
+    looks: SocketLooks = field(default_factory=SocketLooks, compare=False, repr=False)
 
     @property
     def refused(self) -> "tuple[RefusedHost, ...]":

@@ -109,6 +109,11 @@ def test_sockets_without_a_name_are_out_of_reach_even_with_network(level: str, w
     assert "PermissionError" in done.stderr
 
 
+RELATIVE = pytest.param("relative", marks=pytest.mark.alone)
+"""Nothing says where such a socket is, so while it is there, fences beside this one say that they may miss one."""
+WAYS = ["absolute", RELATIVE, "renamed", "linked"]
+
+
 def bound(server: socket.socket, path: Path, way: str) -> None:
     """Bind a socket that is at this path in the end; the kernel's table has only one of the ways there."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -134,7 +139,7 @@ def connected(fence: Fence, workspace: Path, path: Path, *argv: str) -> str:
     return "connected" if done.exit_code == 0 else done.stderr.splitlines()[-1].partition(":")[0]
 
 
-@pytest.mark.parametrize("way", ["absolute", "relative", "renamed", "linked"])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("place", ["tool/bin/a.sock", "tool/var/run/a.sock", "tool/a b.sock"])
 def test_sockets_beside_a_program_are_out_of_reach(workspace: Path, place: str, way: str) -> None:
     """They may lie in a folder that is shown for the sake of its programs."""
@@ -154,7 +159,7 @@ def test_sockets_beside_a_program_are_out_of_reach(workspace: Path, place: str, 
         assert connected(fence, workspace, path, str(program), str(path)) == "ConnectionRefusedError"
 
 
-@pytest.mark.parametrize("way", ["absolute", "relative", "renamed", "linked"])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("shown", ["readable", "linked"])
 def test_sockets_in_a_granted_folder_are_out_of_reach_where_it_is_seen(workspace: Path, shown: str, way: str) -> None:
     if not WORKS["bwrap"]:
@@ -183,6 +188,38 @@ def test_sockets_near_the_top_are_found_beside_a_large_folder(workspace: Path) -
     with socket.socket(socket.AF_UNIX) as server:
         bound(server, small / "below" / "a.sock", "renamed")
         assert connected(Bubblewrap(grant), workspace, small / "below" / "a.sock") == "ConnectionRefusedError"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_socket_that_may_be_deep_in_a_large_folder_is_a_gap(workspace: Path, way: str) -> None:
+    """One that the kernel's table places is covered wherever it is."""
+    if not WORKS["bwrap"]:
+        pytest.skip("bwrap does not work here")
+    large = workspace.parent / "large"
+    for number in range(400):
+        (large / str(number) / "below").mkdir(parents=True)
+    grant = Grant(writable=(workspace,), readable=(large,), network="all")
+    path = large / "399" / "below" / "a.sock"
+    with socket.socket(socket.AF_UNIX) as server:
+        bound(server, path, way)
+        fence = Bubblewrap(grant)
+        says = connected(fence, workspace, path)
+        assert ("sockets" in fence.gaps) == ("sockets" in Bubblewrap(replace(grant)).gaps) == (way != "absolute")
+        assert way != "absolute" or says == "ConnectionRefusedError"
+
+
+def test_a_socket_that_is_made_later_is_a_gap(workspace: Path) -> None:
+    if not WORKS["bwrap"]:
+        pytest.skip("bwrap does not work here")
+    shown = workspace.parent / "shown"
+    shown.mkdir()
+    fence = Bubblewrap(Grant(writable=(workspace,), readable=(shown,), network="all"))
+    assert inside(fence, workspace, "true").exit_code == 0 and "sockets" not in fence.gaps
+    with socket.socket(socket.AF_UNIX) as own, socket.socket(socket.AF_UNIX) as server:
+        own.bind(str(workspace / "own.sock"))
+        assert "sockets" not in fence.gaps, "where it may write, it may connect"
+        server.bind(str(shown / "later.sock"))
+        assert "sockets" in fence.gaps
 
 
 @pytest.mark.parametrize("granted", ["readable", "writable", "folder"])
