@@ -72,9 +72,9 @@ def test_what_says_most_comes_first() -> None:
     ],
 )
 def test_hostile_texts_take_no_longer(piece: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()  # other work on the machine says nothing about it
     names_in([piece * (400_000 // len(piece))])
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize(
