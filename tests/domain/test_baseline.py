@@ -131,7 +131,8 @@ def test_a_retry_runs_the_baseline_again() -> None:
 def test_a_crash_while_preparing_fails_it_and_can_be_retried() -> None:
     story = prepared()
     failure = Failure(code="workspace", detail="The disk is full.")
-    story.when(RecordBaseline(turn_id=story.turn.turn_id, attempt=1, failure=failure))
+    story.when(RecordBaseline(turn_id=story.turn.turn_id, attempt=1, failure=failure), after=1)
+    assert first_difference(recorded(story), story.whole) is None
     assert (delivery(story).code, delivery(story).final_summary) == ("turn_failed", "The disk is full.")
     assert "retry" in allowed_actions(delivery(story))
 

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import pytest
+
 from domain.replay import first_difference
 from domain.session.attempts import Failure
-from domain.session.landing import LandSession, RecordLanding
+from domain.session.landing import LandSession, RecordLanding, SentBackReason, WorkSentBack, why_sent_back
 from domain.session.state import Session
 from domain.session.turns import RecordPackage
 from domain.session.workspace import ChangedFile, WorkspaceChanges, WorkspacePrepared
@@ -102,3 +104,18 @@ def test_only_a_branch_lands_and_only_once_at_a_time() -> None:
     story = packaged()
     story.when(command)
     assert "is still at work" in str(story.refused(command))
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("conflict", "both sides changed the same lines of these files.\n- a\nIt failed."),
+        ("validation", "the validation failed on the merge.\n- FAILED a\nIt failed."),
+        ("checkout", ""),
+    ],
+)
+def test_the_author_reads_why_the_work_was_sent_back(reason: SentBackReason, words: str) -> None:
+    """Of a checkout in the way, which old logs have here, the author is not to blame."""
+    more = {"paths": ("a",)} if reason == "conflict" else {"reasons": ("FAILED a",)}
+    event = WorkSentBack(onto="main", before=BASE, reason=reason, author="Grace", detail="It failed.", **more)
+    assert why_sent_back(event) == (f"The work could not be merged into main: {words}" if words else "")

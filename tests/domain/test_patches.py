@@ -45,6 +45,20 @@ COMBINED = """diff --cc a.txt
 """
 
 
+@pytest.mark.parametrize("patch", [PATCH, COMBINED], ids=["two-states", "merge"])
+def test_a_patch_that_was_cut_has_the_lines_that_are_there(patch: str) -> None:
+    whole = [line for hunk in hunks(patch.split("\n")) for line in hunk.lines]
+    lines = patch.split("\n")
+    for end in range(len(lines)):
+        found = [line for hunk in hunks(lines[:end]) for line in hunk.lines]
+        assert found == whole[: len(found)]
+
+
+def test_a_note_on_the_end_of_a_file_is_no_line_of_a_merge() -> None:
+    marked = COMBINED.replace("- left\n", "- left\n\\ No newline at end of file\n")
+    assert list(hunks(marked.split("\n"))) == list(hunks(COMBINED.split("\n")))
+
+
 def test_lines_that_look_like_heads_are_lines() -> None:
     first, second, third, fourth = hunks(PATCH.split("\n"))
     assert first == PatchHunk(

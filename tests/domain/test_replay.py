@@ -183,6 +183,34 @@ def test_a_fork_whose_decision_expired_replays_with_the_time_that_it_had(restart
     assert difference(recorded(story)) is None
 
 
+@pytest.mark.parametrize("until", ["validation", "packaging"])
+def test_a_step_of_our_own_that_failed_is_decided_again(until: str) -> None:
+    story = DeliveryStory(repository=True)
+    story.pace = 1
+    for words in ("the plan", "the architecture", "the design", "the code"):
+        story.answer(words)
+    if until == "packaging":
+        story.passes()
+        story.approves()
+    assert (story.delivery.state, story.turn.work == "ask") == (until, False)
+    story.fail("workspace", "The disk is full.")
+    assert difference(recorded(story)) is None
+
+
+def test_a_validation_without_an_outcome_is_the_difference() -> None:
+    """As in a log that somebody has cut."""
+    story = DeliveryStory()
+    story.pace = 1
+    for words in ("the plan", "the architecture", "the design", "the code"):
+        story.answer(words)
+    version = story.delivery.version
+    story.passes()
+    history = [each for each in recorded(story) if each.event.TOPIC != "delivery.tests_passed"]
+    result = difference(history)
+    assert result is not None
+    assert (result.version, result.actual.startswith("refused: ")) == (version + 1, True)
+
+
 def recorded(story: Story) -> list[Recorded]:
     """The story as the log has it: the events of one instant are those of one command."""
     commands = list(dict.fromkeys(metadata.at for _, metadata in story.history))

@@ -7,6 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain import replies
+from domain.orchestration.plan import spoken
+from domain.replies.extraction import LONGEST_REPLY, parted, without_json, without_thinking
+from domain.replies.hints import discussion_hints, review_hints
 from domain.values.base import Unreadable
 
 PASS = '{"verdict":"PASS","summary":"fine","issues":[]}'
@@ -206,3 +209,13 @@ def test_words_before_a_fenced_answer_never_change_it(before: str, verdict: str,
     answer = json.dumps({"verdict": verdict, "summary": summary})
     review = replies.review(f"{before}\n```json\n{answer}\n```")
     assert (review.verdict, review.summary) == (verdict, summary)
+
+
+@pytest.mark.parametrize(
+    "reply", [f"\0{FIX}", f"{FIX}\ud800", "x" * (LONGEST_REPLY + 1)], ids=["NUL", "surrogate", "too-long"]
+)
+def test_what_no_reader_should_try_has_neither_prose_nor_an_answer(reply: str) -> None:
+    assert (without_thinking(reply), without_json(reply)) == ("", "")
+    assert parted(reply, "verdict") == (reply, None)
+    assert spoken(reply) == reply
+    assert (review_hints(reply), discussion_hints(reply)) == (((), ()), ())

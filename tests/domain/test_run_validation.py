@@ -19,17 +19,20 @@ from domain.orchestration.events import (
     TreeFailures,
     VerdictGiven,
 )
+from domain.replay import first_difference
 from domain.session.attempts import Failure
 from domain.session.summary import summary_of
-from domain.session.turns import RetryTurn, TurnCancelled, TurnRequested
+from domain.session.turns import RecordPackage, RetryTurn, TurnCancelled, TurnRequested
 from domain.session.validation import Flake, SetupCommand
 from domain.session.workspace import ChangedFile, WorkspaceChanges, WorkspacePrepared
 from projections.record.session import view
+from tests.domain.test_replay import recorded
 from tests.kit.replies import plan, subtask
 from tests.kit.stories import TEST, OrchestrationStory
 
 BASE = WorkspacePrepared(repository="/repository", base_branch="main", base_commit="c0")
 BROKEN = "FAILED test_a.py::test_add"
+GONE = Failure(code="workspace", detail="The disk is full.")
 OTHER = "FAILED test_b.py::test_sub"
 
 
@@ -317,3 +320,31 @@ def test_a_pass_without_any_test_counts_for_nothing() -> None:
     run.validates(no_tests=True)
     assert (run.run.validated, run.run.proves_nothing) == (None, "no_tests")
     assert view(run.run).wire()["result"]["why"] == "no_tests"
+
+
+# -- the branch ------------------------------------------------------------------------------------------------------
+
+
+def test_what_prepares_and_publishes_a_run_may_fail_and_is_decided_again() -> None:
+    run = Run()
+    run.pace = 1
+    run.plans()
+    run.when(RecordBaseline(turn_id=run.turn_of("prepare"), attempt=1, failure=GONE))
+    assert first_difference(recorded(run), run.whole) is None
+    run.when(RetryTurn())
+    run.prepared()
+    run.changes("Backend")
+    run.validates()
+    run.judges(Backend=True)
+    run.when(RecordPackage(turn_id=run.turn_of("package"), attempt=1, failure=GONE))
+    assert (run.run.status, run.run.published) == ("done", None)
+    assert first_difference(recorded(run), run.whole) is None
+
+
+def test_a_run_of_which_no_commit_was_made_has_no_branch() -> None:
+    run = begun()
+    run.changes("Backend")
+    run.validates()
+    run.judges(Backend=True)
+    run.when(RecordPackage(turn_id=run.turn_of("package"), attempt=1))
+    assert (run.run.status, run.run.branch, run.run.outstanding) == ("done", None, {})

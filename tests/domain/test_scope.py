@@ -11,7 +11,10 @@ from domain.kinds import allowed_actions
 from domain.orchestration.events import VerdictRefused
 from domain.orchestration.judgement import OUTSIDE
 from domain.replay import first_difference
+from domain.session.forks import ForkSession
+from domain.session.team_decisions import DecisionPolicy
 from domain.session.workspace import ChangedFile, PathScope, WorkspaceChanges, touched
+from domain.values.base import Forbidden
 from projections.record.session import view
 from tests.domain.test_replay import recorded
 from tests.kit.replies import subtask, verdicts
@@ -148,6 +151,26 @@ def test_only_the_open_request_is_answered(request_id: str) -> None:
     assert "has no changes outside its scope" in str(run.refused(command))
     run.answer("done", **changes("deploy/a"))
     assert "is not open" in str(run.refused(command))
+
+
+def test_only_who_may_decide_here_allows_changes_outside_the_scope() -> None:
+    run = story("ask", decisions=DecisionPolicy(who=("ann",)))
+    run.answer("done", **changes("src/a.py", "deploy/prod.yaml"))
+    assert run.delivery.scope_request is not None
+    command = DecideScope(request_id=run.delivery.scope_request.request_id, decision="allow", actor="person:bob")
+    with pytest.raises(Forbidden, match="ann"):
+        run.when(command)
+    assert topics(run.when(command.model_copy(update={"actor": "person:ann"})))[0] == "delivery.scope_decided"
+
+
+def test_a_fork_of_a_delivery_that_waits_waits_as_long_as_if_it_had_just_asked() -> None:
+    run = story("ask")
+    run.answer("done", **changes("src/a.py", "deploy/prod.yaml"))
+    used = run.delivery.snapshot(run.at).elapsed_ms
+    run.when(ForkSession(source="delivery-0", at_version=run.delivery.version), after=50 * MINUTE)
+    assert run.delivery.snapshot(run.at + MINUTE).elapsed_ms == used
+    assert run.delivery.scope_request is not None
+    assert run.delivery.scope_request.at == run.at
 
 
 def test_a_delivery_that_waits_can_be_cancelled() -> None:
