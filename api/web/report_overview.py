@@ -16,7 +16,7 @@ from domain.values.base import milliseconds
 from domain.values.words import Words
 from projections.facts import AT_REST
 from projections.reports.costs import CostRow
-from projections.reports.waits import HourWaits
+from projections.reports.waits import WaitRow
 from projections.sessions.standings import Standing
 from projections.views.session import IMPORTED
 
@@ -107,7 +107,7 @@ class Axis(NamedTuple):
 def report_overview(
     sessions: Sequence[Standing],
     costs: Sequence[CostRow],
-    waits: Sequence[HourWaits],
+    waits: Sequence[WaitRow],
     say: Words,
     link: Link,
     filters: Mapping[str, str | None],
@@ -148,7 +148,7 @@ def axis_of(moments: Sequence[int]) -> Axis | None:
 
 
 def _figures(
-    sessions: Sequence[Standing], stands: Sequence[str], waits: Sequence[HourWaits], axis: Axis | None, say: Words
+    sessions: Sequence[Standing], stands: Sequence[str], waits: Sequence[WaitRow], axis: Axis | None, say: Words
 ) -> tuple[ReportFigure, ...]:
     done = [(each.at, 1.0) for each, state in zip(sessions, stands, strict=True) if state == "good"]
     ended = [(each.at, 1.0) for each, state in zip(sessions, stands, strict=True) if state in ("good", "bad", "warn")]

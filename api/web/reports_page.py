@@ -24,11 +24,12 @@ from api.web.renderer import Link, language_of, linker, page, render
 from api.web.report_charts import DATED, ChartPage, Row, chart, over_time
 from api.web.report_overview import ReportOverview, report_overview
 from domain.kinds import KINDS
+from domain.session.attempts import PROVIDERS
 from domain.values.sentences import Sentence
 from domain.values.words import Words
 from projections.reports import REPORTS, Filters, Report, ReportAnswer
 from projections.reports.costs import CostRow
-from projections.reports.waits import WaitTotals
+from projections.reports.waits import WaitRow
 from projections.sessions import overview
 from projections.sessions.standings import Beginning, Standing, beginnings, standings
 from projections.views.session import IMPORTED, is_imported
@@ -107,9 +108,9 @@ def _above(
     idle = {name for name, each in turns.items() if is_imported(not_run_here(tuple(each), imported))}
     sessions = [each._replace(status=IMPORTED) if each.session_id in idle else each for each in sessions]
     costs = [row for row in make(inside, REPORTS["costs"], filters).rows if isinstance(row, CostRow)]
-    waits = make(inside, REPORTS["waits"], filters).totals
-    hours = waits.by_hour if isinstance(waits, WaitTotals) else ()
-    return report_overview(sessions, costs, hours, say, link, values)
+    waits = [row for row in make(inside, REPORTS["waits"], filters).rows if isinstance(row, WaitRow)]
+    for_providers = [row for row in waits if row.cause in PROVIDERS]
+    return report_overview(sessions, costs, for_providers, say, link, values)
 
 
 def _held(inside: System, each: Standing) -> Standing:

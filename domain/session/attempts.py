@@ -76,7 +76,9 @@ class Failure(Value):
 
 
 Next = Literal["retry", "repair", "new_conversation", "fallback"]
-PROVIDER_WAITS = frozenset(("rate_limit", "overloaded", *get_args(Waiting)))
+PROVIDERS = ("rate_limit", "overloaded")
+"""The failures after which a provider is waited for."""
+PROVIDER_WAITS = frozenset((*PROVIDERS, *get_args(Waiting)))
 """Waits for others: they use up no minutes of the budget."""
 _NEVER_AGAIN = frozenset(("refused", "limit", "deadline", *get_args(Unready)))
 

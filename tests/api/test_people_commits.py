@@ -314,6 +314,9 @@ def test_the_inbox_has_a_delivery_whose_branch_is_checked_out(
                 seen = Seen(card[0]).text
                 assert badge in seen and str(folder) in seen and first in seen, seen
                 assert f"/api/sessions/{it['id']}/retry" in card[0]
+        timeline = page(client, f"/sessions/{it['id']}").partition('<svg class="gantt"')[2].partition("</svg>")[0]
+        assert 'class="gantt-bar is-you" data-open' in timeline and 'class="gantt-bar is-provider"' not in timeline
+        assert Seen(page(client, "/reports").partition("Waited for providers")[2][:200]).text.split()[0] == "0:00"
         subprocess.run(("sh", "-c", first), check=True, capture_output=True)
         assert client.post(f"/api/sessions/{it['id']}/retry", json={}).status_code < 300
         assert ended(client, it["id"])["status"] == "success"

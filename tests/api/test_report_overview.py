@@ -8,7 +8,7 @@ from api.web.renderer import linker
 from api.web.report_overview import axis_of, report_overview, state_of
 from api.web.sentences import words
 from projections.reports.costs import CostRow
-from projections.reports.waits import HourWaits
+from projections.reports.waits import WaitRow
 from projections.sessions.standings import Standing
 
 HOUR, DAY = 3_600_000, 86_400_000
@@ -60,8 +60,10 @@ def test_figures_are_sums_of_the_sessions() -> None:
         standing(BEGIN + 3 * DAY, "failed", waits_for="failed", cost=500_000),
         standing(BEGIN + 3 * DAY, "running"),
     ]
-    waited = HourWaits(
+    waited = WaitRow(
         hour="2024-10-04T00:00:00.000Z",
+        cause="overloaded",
+        agent="Ada",
         attempts=1,
         failures=0,
         waits=1,

@@ -12,6 +12,7 @@ from api.web.session.context import PanelContext, event_of
 from api.web.session.turns import TurnCard, report_of, turns_of
 from api.web.session.waits import Span, question_spans, wait_of
 from domain.discussion.state import Discussion
+from domain.session.attempts import PROVIDERS
 from domain.session.forks import SessionDiverged, SessionReleased
 from domain.values.base import iso
 from projections.record.turns import ANSWERED, CANCELLED, TRIED, Attempt
@@ -37,7 +38,6 @@ BY_PEOPLE: Final = frozenset({"exhausted", "checkpoint", "partial", "waiting_for
 """States in which a person is waited for."""
 TALKS: Final = frozenset({"under_review", "debating", "reviewing"})
 """States in which a session waits for a discussion about it, at whose end a person decides."""
-PROVIDERS: Final = frozenset({"rate_limit", "overloaded", "setup", "branch"})
 CHOICES: Final = frozenset(
     {
         "delivery.budget_extended",
@@ -337,7 +337,7 @@ def _verdict(context: PanelContext, turn: TurnCard, attempt: Attempt) -> str:
 
 def _people(context: PanelContext, end: int) -> GanttLane:
     """Returns when a person was waited for, and what was decided."""
-    trail, lane = context.trail, GanttLane("you", bars=_held(context, end))
+    trail, lane = context.trail, GanttLane("you", bars=[*_held(context, end), *_for_branch(context, end)])
     steps = context.past(trail.steps)
     talks = frozenset() if isinstance(context.session, Discussion) else TALKS  # it is one itself
     for place, step in enumerate(steps):
@@ -351,6 +351,18 @@ def _people(context: PanelContext, end: int) -> GanttLane:
     entries: Sequence[Any] = context.record.entries[: context.version]
     lane.marks = [(entry.at, entry.version) for entry in entries if entry.topic in CHOICES]
     return lane
+
+
+def _for_branch(context: PanelContext, end: int) -> Iterator[GanttBar]:
+    """While a person had the branch checked out on which the result was to be put."""
+    for turn in turns_of(context):
+        attempts = [attempt for attempt in turn.entry.attempts if attempt.version <= context.version]
+        for place, attempt in enumerate(attempts):
+            if attempt.failure != "branch" or attempt.outcome != TRIED:
+                continue
+            later = attempts[place + 1 :]
+            until = max(attempt.ended_at, later[0].ended_at - round(later[0].seconds * 1000)) if later else end
+            yield GanttBar(attempt.ended_at, until, "you", open=not later and turn.open)
 
 
 def _held(context: PanelContext, end: int) -> list[GanttBar]:
