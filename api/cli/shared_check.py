@@ -22,7 +22,10 @@ def check_shared(path: Path, key: str | None) -> int:
             content = file.read(_LARGEST + 1)
     except OSError as error:
         problem = sentence("{path} cannot be read: {strerror}.", path=path, strerror=exits.reason_of(error))
-        raise Failed(problem, code=exits.USAGE) from None
+        takes = (
+            "`verify` takes a file that `share` or `backup` wrote. Without one it verifies the log, with all sessions."
+        )
+        raise Failed(problem, sentence(takes), code=exits.USAGE) from None
     if len(content) > _LARGEST:
         check = FileCheck((Sentence("shared_file_too_large", number=_LARGEST >> 20),), None, None)
     else:

@@ -162,6 +162,15 @@ def test_missing_file_is_a_usage_error(hansard: Hansard, log: Path, words: tuple
     assert (result.code, result.out, result.err) == (2, "", f"hansard: {sentence}\n")
 
 
+@pytest.mark.parametrize("name", ["latest", "delivery-1", "/"])
+def test_verify_says_what_it_takes_in_place_of_a_session(hansard: Hansard, log: Path, name: str) -> None:
+    result = hansard("verify", name)
+    assert (result.code, result.out) == (2, "")
+    first, second = result.err.splitlines()
+    assert first.startswith(f"hansard: {name} cannot be read: ")
+    assert second.strip().startswith("`verify` takes a file that `share` or `backup` wrote. Without one")
+
+
 def test_system_errors_come_without_errno(hansard: Hansard, log: Path, tmp_path: Path) -> None:
     """Wherever it comes from."""
     (tmp_path / "file").write_text("")
