@@ -45,17 +45,19 @@ async def trust(
             if not json:
                 for line in _to_trust(shown):
                     put(visible(line))
-            if shown["digest"] and not yes and not await _agrees():
+            is_new = not (shown["digest"] and shown["trusted"])
+            if shown["digest"] and is_new and not yes and not await _agrees():
                 say(sentence("Nothing is trusted."))
                 return exits.FAILURE
-            granted = await api.post("/api/trust", {**body, "digest": shown["digest"]})
+            granted = await api.post("/api/trust", {**body, "digest": shown["digest"]}) if is_new or yes else shown
         except Failed as error:  # the folder is no option here
             words = (each.removeprefix("--workspace: ") for each in error.sentences)
             raise Failed(*words, code=error.code, problem=error.problem) from None
     if json:
         put_json(granted)
     else:
-        say(sentence("Trusted: {workspace}", workspace=granted["workspace"]))
+        already = sentence("{workspace} is already trusted.", workspace=granted["workspace"])
+        say(sentence("Trusted: {workspace}", workspace=granted["workspace"]) if is_new else already)
     return exits.OK
 
 

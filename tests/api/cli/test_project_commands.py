@@ -146,6 +146,12 @@ def test_trust_is_shown_before_it_is_given(tmp_path: Path, capsys: pytest.Captur
     assert "--yes" in seen.err
     assert carry_out(["run", "-t", "Add a page", "--workspace", str(folder), "--detach"]) == 5
     assert carry_out(["trust", str(folder), "--yes"]) == 0
+    for json in ([], ["--json"]):
+        capsys.readouterr()
+        assert carry_out(["trust", str(folder), *json]) == 0, "nobody has to be asked"
+        seen = capsys.readouterr()
+        assert '"trusted": true' in seen.out if json else f"{folder} is already trusted." in seen.err, seen
     (folder / "agent.py").write_text("print('evil')\n")
+    assert carry_out(["trust", str(folder)]) == 2, "but about other settings"
     capsys.readouterr()
     assert carry_out(["run", "-t", "Add a page", "--workspace", str(folder), "--detach"]) == 5
