@@ -13,7 +13,7 @@ _SETTINGS: Final = re.compile(
     r"|CTestTestfile\.cmake|CMakePresets\.json|Jenkinsfile|Dockerfile|composer\.json|phpunit(?:\.[\w.]*)?\.xml(?:\.dist)?"
     r"|package\.json|pnpm-workspace\.yaml|nx\.json|turbo\.json|lerna\.json|deno\.jsonc?|bunfig\.toml"
     r"|pyproject\.toml|\.?pytest\.(?:ini|toml)|tox\.(?:ini|toml)|setup\.(?:cfg|py)|noxfile\.py|\.coveragerc|conftest\.py"
-    r"|manage\.py|(?:site|user)customize\.py|.*\.pth|Cargo\.toml|rust-toolchain(?:\.toml)?|build\.rs|nextest\.toml"
+    r"|manage\.py|(?:site|user)customize\.py|.*\.pth|.*\.py[co]|Cargo\.toml|rust-toolchain(?:\.toml)?|build\.rs|nextest\.toml"
     r"|go\.mod|go\.work|pom\.xml|(?:build|settings)\.gradle(?:\.kts)?|gradle\.properties|.*\.(?:cs|fs|vb)proj"
     r"|Directory\.Build\.(?:props|targets)|.*\.runsettings|hansard\.toml"
     r"|[^/]*\.config\.[^/]*|tsconfig[^/]*\.json|\.[^/]*rc(?:\.[^/]*)?|\.gitattributes|\.env(?:\.[^/]*)?"
@@ -27,14 +27,21 @@ _RUNNERS: Final = frozenset((
 ))
 """Modules that run tests. A file or folder of that name at the top takes their place."""
 _LOADED_FIRST: Final = frozenset((
-    "abc", "argparse", "ast", "asyncio", "atexit", "builtins", "code", "codecs", "collections", "contextlib",
-    "copy", "dataclasses", "enum", "fnmatch", "functools", "gc", "glob", "importlib", "inspect", "io",
-    "itertools", "json", "logging", "operator", "os", "pathlib", "pdb", "pkgutil", "platform", "re", "runpy",
-    "shlex", "shutil", "signal", "site", "stat", "string", "struct", "subprocess", "sys", "sysconfig",
-    "tempfile", "textwrap", "threading", "time", "token", "tokenize", "traceback", "types", "typing",
-    "unicodedata", "uuid", "warnings", "weakref", "zipfile", "zipimport",
+    "abc", "argparse", "array", "ast", "asyncio", "atexit", "base64", "bdb", "binascii", "bisect", "builtins",
+    "bz2", "calendar", "cmd", "code", "codecs", "codeop", "collections", "concurrent", "configparser", "contextlib",
+    "contextvars", "copy", "copyreg", "cProfile", "csv", "ctypes", "dataclasses", "datetime", "decimal", "difflib",
+    "dis", "email", "enum", "errno", "exceptiongroup", "fcntl", "fnmatch", "fractions", "functools", "gc", "getopt",
+    "getpass", "gettext", "glob", "hashlib", "heapq", "hmac", "html", "importlib", "iniconfig", "inspect", "io",
+    "ipaddress", "itertools", "json", "keyword", "linecache", "locale", "logging", "lzma", "math", "msvcrt",
+    "multiprocessing", "numbers", "opcode", "operator", "optparse", "os", "packaging", "pathlib", "pdb", "pkgutil",
+    "platform", "pprint", "profile", "py", "pygments", "queue", "quopri", "random", "re", "readline", "reprlib",
+    "resource", "runpy", "secrets", "select", "selectors", "shlex", "shutil", "signal", "site", "socket", "sqlite3",
+    "ssl", "stat", "statistics", "string", "struct", "subprocess", "sys", "sysconfig", "tempfile", "textwrap",
+    "threading", "time", "timeit", "token", "tokenize", "tomli", "tomllib", "trace", "traceback", "tracemalloc",
+    "types", "typing", "typing_extensions", "unicodedata", "urllib", "uuid", "warnings", "weakref", "xml",
+    "zipfile", "zipimport", "zlib", "zoneinfo",
 ))
-"""Modules of the standard library that runners of Python load. A file of that name at the top is loaded instead."""
+"""Modules that runners of Python load. A file of that name at the top is loaded instead of them."""
 # fmt: on
 _STAMP: Final = re.compile(r"(?:.*/)?(?:[^/]*\.(?:stamp|done|ok|passed|tsbuildinfo)|\.?stamp[^/]*|\.make/.*)")
 _WORD: Final = re.compile(r"[^\s=:;&|()<>'\"`$]+")
@@ -73,10 +80,17 @@ _READ: Final = 200_000
 def _takes_a_place(path: str) -> bool:
     """True if a file at the top, or below `src`, replaces a module of a test runner."""
     first, _, rest = path.removeprefix("src/").partition("/")
-    name = first.removesuffix(".py")
     if rest:
         return first in _RUNNERS or (first in _LOADED_FIRST and rest == "__init__.py")
-    return first.endswith((".py", ".js", ".mjs", ".cjs", ".so")) and name.partition(".")[0] in _RUNNERS | _LOADED_FIRST
+    name = first.partition(".")[0]
+    if first.endswith((".js", ".mjs", ".cjs")):
+        return name in _RUNNERS
+    return first.endswith((".py", ".so")) and name in _RUNNERS | _LOADED_FIRST
+
+
+def is_runner(name: str) -> bool:
+    """True if a program or module of that name runs tests."""
+    return name in _RUNNERS
 
 
 @lru_cache(maxsize=64)

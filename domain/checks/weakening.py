@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple
 
 from pydantic import Field
 
-from domain.checks.deciding_files import decides
+from domain.checks.deciding_files import decides, is_runner
 from domain.checks.test_counts import RunnerCount
 from domain.checks.test_files import is_test
 from domain.values.base import Value
@@ -95,21 +95,15 @@ def _of(source: ChangedSource, commands: Sequence[str]) -> Iterator[Weakening]:
         yield Weakening(what="settings", path=source.path)
 
 
-_ABOUT_THE_PACKAGE: Final = frozenset(
-    {
-        "name",
-        "version",
-        "description",
-        "keywords",
-        "author",
-        "contributors",
-        "license",
-        "homepage",
-        "repository",
-        "bugs",
-    }
-    | {"dependencies", "devDependencies", "peerDependencies", "optionalDependencies", "funding", "files"}
-)
+_DESCRIPTION: Final = frozenset(
+    ("name", "version", "description", "keywords", "author", "contributors", "license", "homepage", "repository")
+) | {"bugs", "funding", "files"}
+_DEPENDENCIES: Final = frozenset(
+    ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies", "optional-dependencies")
+) | {"dependency-groups"}
+_NO_RELEASE: Final = re.compile(r"(?!workspace:)(?:[^@\s]*[:/].*|[^;]*@\s*\S.*)", re.DOTALL)
+"""A requirement that a registry does not answer with a release of that name: a path, an address, another package."""
+_OWN_PROGRAMS: Final = frozenset({"console_scripts", "gui_scripts"})
 
 
 def _deciding_part(source: ChangedSource, side: Literal["before", "after"]) -> object:
@@ -128,8 +122,36 @@ def _deciding_part(source: ChangedSource, side: Literal["before", "after"]) -> o
         return (side, path, text)
     if not isinstance(table, dict):
         return (side, path, text)
-    about = _ABOUT_THE_PACKAGE if name == "package.json" else {"project", "dependency-groups"}
-    return {key: value for key, value in table.items() if key not in about}
+    if name == "package.json":
+        return _beyond_releases({key: value for key, value in table.items() if key not in _DESCRIPTION})
+    return {**_beyond_releases(table), "project": _of_project(table.get("project"))}
+
+
+def _beyond_releases(table: Mapping[str, object]) -> Mapping[str, object]:
+    """The table without what is empty; of its dependencies only those that are no releases of a registry."""
+    parts = {key: _no_releases(value) if key in _DEPENDENCIES else value for key, value in table.items()}
+    return {key: value for key, value in parts.items() if value}
+
+
+def _no_releases(requirements: object) -> tuple[tuple[str, str], ...]:
+    """The requirements, in groups or alone, that are no releases, each with its name or its group."""
+    named = requirements.items() if isinstance(requirements, dict) else (("", requirements),)
+    each = ((str(name), one) for name, group in named for one in (group if isinstance(group, list) else [group]))
+    return tuple(sorted((name, one) for name, one in each if isinstance(one, str) and _NO_RELEASE.fullmatch(one)))
+
+
+def _of_project(project: object) -> Mapping[str, object]:
+    """Returns what `[project]` says to other tools than an installer: plugins (`entry-points`), programs in place of
+    a runner, and requirements that are no releases."""
+    table = project if isinstance(project, dict) else {}
+    points, scripts = table.get("entry-points"), table.get("scripts")
+    plugins = points if isinstance(points, dict) else {}
+    programs = scripts if isinstance(scripts, dict) else {}
+    return {
+        **_beyond_releases({key: table.get(key) for key in _DEPENDENCIES}),
+        "plugins": {group: names for group, names in plugins.items() if group not in _OWN_PROGRAMS},
+        "programs": {name: call for name, call in programs.items() if is_runner(name)},
+    }
 
 
 class _Marks(NamedTuple):

@@ -160,3 +160,51 @@ def test_each_weakening_has_a_sentence() -> None:
     assert weakening_sentence(file.changed(what="skipped")).startswith("tests/test_a.py skips more tests")
     assert weakening_sentence(Weakening(what="skipped", before=0, after=1)).startswith("More tests are skipped")
     assert "decides what is validated" in weakening_sentence(Weakening(what="settings", path="Makefile"))
+
+
+PLUGIN = '[project.entry-points.pytest11]\nshop = "shop.plugin"'
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("pyproject.toml", PLUGIN),
+        ("pyproject.toml", '[project.scripts]\npytest = "shop:passed"'),
+        ("pyproject.toml", '[project]\ndependencies = ["pytest @ file:pytest.whl"]'),
+        ("pyproject.toml", '[project.optional-dependencies]\ntest = ["pytest@git+https://example.org/pytest"]'),
+        ("pyproject.toml", '[dependency-groups]\ntest = ["pytest @ https://example.org/pytest.whl"]'),
+        ("package.json", '{"devDependencies": {"tape": "file:tape.tgz"}}'),
+        ("package.json", '{"devDependencies": {"tape": "someone/tape"}}'),
+        ("package.json", '{"dependencies": {"tape": "npm:other@1"}}'),
+    ],
+)
+def test_a_description_that_brings_another_runner_or_a_plugin_decides(path: str, text: str) -> None:
+    assert found(path, "{}" if path == "package.json" else "", text) == [("settings", None, None)]
+    assert found(path, text, text) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("pyproject.toml", '[project.scripts]\nshop = "shop:main"'),
+        ("pyproject.toml", '[project.entry-points.console_scripts]\nshop = "shop:main"'),
+        ("pyproject.toml", '[project]\ndependencies = ["a[b]>=1; python_version < \'3.12\'", "c~=2.0"]'),
+        ("pyproject.toml", '[project]\nurls = {a = "https://example.org"}\nauthors = [{email = "a@b.c"}]'),
+        ("pyproject.toml", '[dependency-groups]\ntest = ["pytest>=8", {include-group = "a"}]'),
+        ("package.json", '{"devDependencies": {"@types/node": "^1.2.x || >=3.0.0-rc.1", "own": "workspace:*"}}'),
+    ],
+)
+def test_a_release_of_a_registry_and_a_program_of_its_own_decide_nothing(path: str, text: str) -> None:
+    assert found(path, "{}" if path == "package.json" else "", text) == []
+
+
+@pytest.mark.parametrize(
+    "path", ["difflib.py", "src/pprint.py", "iniconfig/__init__.py", "src/shop/__pycache__/shop.cpython-311.pyc"]
+)
+def test_a_module_that_a_runner_would_load_decides(path: str) -> None:
+    assert found(path, None, "a") == [("settings", None, None)]
+
+
+@pytest.mark.parametrize("path", ["src/types.js", "queue.mjs", "lib/difflib.py", "html/index.html"])
+def test_a_name_that_no_runner_loads_from_there_decides_nothing(path: str) -> None:
+    assert found(path, None, "a") == []
