@@ -84,11 +84,14 @@ def _command(words: Sequence[str]) -> str:
 
 
 class GitRefused(WorkspaceError):
-    """Git at the person's terminal ended with an error; `lines` are its own words, or those of a hook."""
+    """Git at the person's terminal ended with an error; `lines` are its own words, or those of a hook, without git's
+    last one of a stopped merge, in any language: what is undone cannot be completed by a commit."""
 
     def __init__(self, command: str, words: str) -> None:
         super().__init__(Sentence("git_failed", command=command, detail=" ".join(words.split())[-500:]))
-        self.command, self.lines = command, tuple(words.splitlines())
+        lines = tuple(words.splitlines())
+        stopped = command == "merge" and bool(lines) and "'git commit'" in lines[-1]
+        self.command, self.lines = command, lines[:-1] if stopped else lines
 
 
 WHOLE_INDEX: Final = ("-c", "core.splitIndex=false", "-c", "index.sparse=false", "-c", "core.untrackedCache=false")

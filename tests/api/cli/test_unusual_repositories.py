@@ -210,6 +210,7 @@ def test_a_merge_that_git_does_not_finish_leaves_nothing_behind(
     result = hansard(*words, delivered)
     assert (result.code, state(here)) == (4, before), result.err
     assert ("no ticket number" if trouble == "hook" else "index.lock") in result.err
+    assert "git commit'" not in result.err
     kept = [*(here / ".git").glob("hansard-undone/*/made.txt")]
     assert [str(path.parent) in result.err for path in kept] == ([True] if trouble == "hook" else [])
     assert not (here / ".git" / "MERGE_HEAD").exists()
