@@ -15,10 +15,8 @@ from urllib.parse import quote
 from api.cli.client import Api, path_of
 from api.cli.exits import Failed
 from api.cli.labels import sentence
-from api.cli.stall import others_have
 from api.cli.tables import shortened
-from api.cli.terminal import minutes, one_line, say, uncoloured
-from api.cli.waits import doing, say_no_worker
+from api.cli.terminal import minutes, one_line, uncoloured
 
 if TYPE_CHECKING:
     from api.cli.answers import ActivityFrame, ActivityList, Session, TurnView
@@ -131,31 +129,6 @@ def step(frame: "ActivityFrame") -> str:
         title = PurePosixPath(title).name or title
     named = sentence(_LABELS[tool]) if tool in _LABELS else ""
     return f"{named} {shortened(title, _WIDTH)}".strip() + _result(frame)
-
-
-def agents_of(session: "Session") -> tuple[str, ...]:
-    """The agents that the session's open turns wait for, each once; commands are run by any worker."""
-    turns = [turn for turn in session.get("outstandingTurns") or () if turn["work"] == "ask"]
-    return tuple(dict.fromkeys(str(turn["agent"]) for turn in turns if not turn.get("external")))
-
-
-async def say_wait(api: Api, session: "Session") -> None:
-    """Say what the session waits for, and who could do it. Raises StoreError."""
-    turns = [turn for turn in session.get("outstandingTurns") or () if turn["work"] != "wait"]
-    if not turns:
-        return
-    say(sentence("Waits for {turns}.", turns=", ".join(doing(turn) for turn in turns)))
-    if api.system is None:
-        return
-    if api.system.works:
-        say(sentence("This process works on it."))
-    elif await others_have(api.system.settings, agents_of(session)):
-        say(sentence("Another worker on this log works on it."))
-    elif await others_have(api.system.settings):
-        advice = "The workers on this log have another team. To run it here: `hansard resume {session_id}`."
-        say(sentence(advice, session_id=session["id"]))
-    else:
-        say_no_worker(str(session["id"]))
 
 
 def _result(frame: "ActivityFrame") -> str:

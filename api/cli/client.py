@@ -32,6 +32,8 @@ _SECONDS: Final = 30.0
 _LARGEST_PAGE: Final = 200
 _SEARCHED: Final = 10_000
 """Sessions among which a beginning of an id is looked for, the newest ones."""
+_CHILDREN: Final = 50
+"""More sessions than a run usually has reviews and debates after it was started."""
 
 _OPTIONS: Final = {
     "filePaths": "--files",
@@ -262,8 +264,10 @@ async def _latest_here(api: Api) -> _Latest:
 
 
 async def _newest(api: Api, here: str | None = None) -> str | None:
-    items = (await api.get("/api/sessions", limit=1, here=here))["items"]
-    return str(items[0]["id"]) if items else None
+    """The newest session that was started, not a review or debate of one."""
+    items = (await api.get("/api/sessions", limit=1 if here else _CHILDREN, here=here))["items"]
+    started = next((str(item["id"]) for item in items if not item["parent"]), None)
+    return str(items[0]["parent"]) if started is None and items else started
 
 
 async def _of_name(api: Api, name: str) -> str:

@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from api.cli import exits
-from api.cli.activity import say_wait
 from api.cli.client import Api, connected, path_of, resolve
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, At, Id, Where
 from api.cli.session import why_stopped
+from api.cli.silence import say_wait
 from api.cli.tables import put_pairs
 from api.cli.terminal import put, put_json, visible
+from api.cli.waits import below, say_decision
 
 if TYPE_CHECKING:
     from api.cli.answers import Explanation
@@ -35,6 +36,8 @@ async def explain(
         then = await api.session(session_id, at=at)
         if at is None and not json:
             await say_wait(api, then["session"])
+            for name in below(then["session"]):
+                say_decision((await api.session(name))["session"])
     if json:
         put_json({**answer, "causedBy": before})
         return exits.OK

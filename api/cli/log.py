@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from itertools import chain
 from pathlib import Path
 
 from adapters.store.location import open_store, reading
@@ -48,18 +49,30 @@ def find_stream(store: Log, name: str) -> str:
     """The session that is meant: its id, a unique prefix, or `latest`."""
     names = store.rows.streams()
     if name == "latest":
-        sessions = [stream for stream in reversed(names) if not stream.startswith("channel-")]
         here = checkout_of(Path.cwd())
-        own = next((stream for stream in sessions if here is not None and _is_of(store, stream, here)), None)
-        name = own or (sessions[0] if sessions else name)
-        if own is None and here is not None and sessions:
-            say(sentence("No session of this repository yet; this is the newest of the log: {id}", id=name))
+        started = (stream for stream in reversed(names) if _is_started(store, stream))
+        newest = next(started, name)
+        own = (
+            None if here is None else next((one for one in chain([newest], started) if _is_of(store, one, here)), None)
+        )
+        if own is None and here is not None and newest != name:
+            say(sentence("No session of this repository yet; this is the newest of the log: {id}", id=newest))
+        name = own or newest
     matches = [name] if name in names else [candidate for candidate in names if name and candidate.startswith(name)]
     if len(matches) > 1:
         raise Failed(sentence("{name!r} matches {n} sessions.", name=name, n=len(matches)), code=exits.USAGE)
     if not matches:
         raise Failed(sentence("There is no session {name!r}.", name=name), code=exits.NOT_FOUND)
     return matches[0]
+
+
+def _is_started(store: Log, stream: str) -> bool:
+    """Returns whether it is a session that somebody started, not a review or debate of another one."""
+    if stream.startswith(("delivery-", "orchestration-")):
+        return True
+    first = store.history(stream, upto=1)
+    event = first[0].event if first else None
+    return isinstance(event, DiscussionStarted) and event.topic.parent is None
 
 
 def _is_of(store: Log, stream: str, here: Path) -> bool:

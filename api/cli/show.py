@@ -10,7 +10,7 @@ from api.cli.reader_port import SessionReader
 from api.cli.session import details
 from api.cli.tables import put_pairs
 from api.cli.terminal import put_json
-from api.cli.waits import mark_queued, say_no_worker
+from api.cli.waits import below, mark_queued, say_decision, say_no_worker
 
 if TYPE_CHECKING:
     from api.cli.answers import Session
@@ -30,6 +30,10 @@ def show(session: Id, /, *, at: At = None, json: AsJson = False, where: Where = 
         cause = reader.cause(str(item["id"]), at) if item.get("reason") or item["status"] in _STOPPED else None
         is_worked_on = at is not None or _is_worked_on(reader, answer["session"])
         put_pairs(details(item if at is not None else present(item), answer.get("availableCommands") or [], cause))
+        discussions = [reader.session(name)["session"] for name in below(item)] if at is None else []
+        for each in discussions:
+            say_decision(each)
+            is_worked_on = is_worked_on and _is_worked_on(reader, each)
         if not is_worked_on:
             say_no_worker(str(answer["session"]["id"]))
     return exits.OK

@@ -19,13 +19,13 @@ from adapters.workspace.inert import inert_git
 from adapters.workspace.move import InTheWay, is_unfinished, recover_inertly
 from api.actions.projects import team_of
 from api.cli import exits
-from api.cli.activity import say_wait
 from api.cli.client import Api, connected, repository_here, resolve_to_change
 from api.cli.error_words import in_words, words_of
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import Fields, Where
 from api.cli.progress import Shown
+from api.cli.silence import say_wait
 from api.cli.terminal import one_line, put, put_json, say
 from api.cli.watch import follow_to_end
 from api.node.checkouts import checkout_of

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from cyclopts import Parameter
 
 from api.cli import exits
-from api.cli.activity import agents_of, say_wait
 from api.cli.client import Api, connected, path_of, resolve, resolve_to_change
 from api.cli.exits import Failed
 from api.cli.labels import sentence
 from api.cli.options import HERE, AsJson, Fields, Id, Key, TeamFile, Version, Where, micros
 from api.cli.progress import Shown
+from api.cli.silence import agents_of, say_wait
 from api.cli.stall import others_have
 from api.cli.start import AsEnd, say_who_goes_on
 from api.cli.terminal import put_json, say

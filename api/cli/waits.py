@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from api.cli import exits
 from api.cli.exits import is_held
 from api.cli.labels import recorded, sentence
 from api.cli.terminal import local_time, say, visible_name
@@ -139,6 +140,20 @@ def why_waiting(session: "Session") -> Pairs:
         ("waits for", "\n".join(doing(turn) for turn in turns)),
         ("next", next_of(session)),
     ]
+
+
+def below(session: "Session") -> list[str]:
+    """The reviews and debates that a session may wait for, as it has nothing else to do."""
+    return [] if exits.rests(session) or session.get("outstandingTurns") else list(session.get("children") or ())
+
+
+def say_decision(discussion: "Session") -> None:
+    """The commands that decide a review or debate, if it waits for that."""
+    if discussion["status"] != exits.WAITING:
+        return
+    say(sentence("Waiting for your decision:"))
+    digest = f" --seen {str(discussion['seen'])[:12]}" if discussion.get("approval") else ""
+    say("  " + "     ".join(f"hansard decide {discussion['id']} {choice}{digest}" for choice in discussion["choices"]))
 
 
 def say_no_worker(session_id: str) -> None:

@@ -19,7 +19,7 @@ from api.cli.session import in_four_lines, outcome, status_words, steps
 from api.cli.stall import StallWatch
 from api.cli.tables import put_pairs
 from api.cli.terminal import put, put_json, say
-from api.cli.waits import is_paused
+from api.cli.waits import is_paused, say_decision
 
 if TYPE_CHECKING:
     from api.cli.answers import Event, PermissionRequestView, ResultView, Session
@@ -244,10 +244,7 @@ def _put_result(session: "Session", waiting: "list[Session]", seen: set[str]) ->
 async def _say_what_next(api: Api, session: "Session", waiting: "list[Session]") -> None:
     """The commands that continue a session that waits for a person."""
     for discussion in waiting:
-        say(sentence("Waiting for your decision:"))
-        digest = f" --seen {str(discussion['seen'])[:12]}" if discussion.get("approval") else ""
-        decide_it = (f"hansard decide {discussion['id']} {choice}{digest}" for choice in discussion["choices"])
-        say("  " + "     ".join(decide_it))
+        say_decision(discussion)
         await _say_steps(api, discussion)
     if waiting:
         return

@@ -27,7 +27,7 @@ _NEWEST_ROWS: Final = (
     " AND coalesce(:status, status) = CASE :status WHEN 'held' THEN cause ELSE status END"
     " ORDER BY created DESC LIMIT :limit"
 )
-_NEWEST: Final = "SELECT session_id FROM overview ORDER BY created DESC LIMIT 1"
+_NEWEST: Final = "SELECT session_id FROM overview WHERE parent IS NULL ORDER BY created DESC LIMIT 1"
 _BEGINNING: Final = (
     "SELECT session_id FROM overview WHERE substr(session_id, 1, length(:name)) = :name"
     " OR substr(session_id, instr(session_id, '-') + 1, length(:name)) = :name LIMIT 2"

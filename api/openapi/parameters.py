@@ -77,7 +77,10 @@ QUERY: dict[str, tuple[str, Schema]] = {
     "version": ("as of this version", _VERSION),
     "after": ("only events after this position", _WHOLE),
     "repository": ("the folder of a git repository", _WORDS),
-    "here": ("only sessions that were started in or on the repository with this top folder", _WORDS),
+    "here": (
+        "only sessions that were started in or on the repository with this top folder, without reviews within them",
+        _WORDS,
+    ),
     "revision": ("a branch or commit; the one that is checked out by default", _WORDS),
     "path": ("a file, as a path within the repository", _WORDS),
     "turnId": ("only the changes of this turn", _WORDS),

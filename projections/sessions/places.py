@@ -3,8 +3,12 @@ fast."""
 
 from typing import Final
 
-HERE: Final = "(started_in = ? OR repository = ? OR started_in IS NULL AND substr(repository, 1, length(?)) = ?)"
-"""A condition on rows. Older sessions only know the folder that they work on, perhaps one inside the repository."""
+HERE: Final = (
+    "parent IS NULL"
+    " AND (started_in = ? OR repository = ? OR started_in IS NULL AND substr(repository, 1, length(?)) = ?)"
+)
+"""A condition on rows. Nobody started the reviews and debates of a session. Older sessions only know the folder that
+they work on, perhaps one inside the repository."""
 
 
 def of_repository(top: str) -> tuple[str, str, str, str]:

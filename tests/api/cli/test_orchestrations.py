@@ -238,6 +238,20 @@ def test_only_recorded_a_decision_leaves_the_work_to_others(hansard: Hansard, ru
 # --- message --------------------------------------------------------------------------------------------------------
 
 
+def test_latest_is_the_run_that_was_started_not_its_debate(hansard: Hansard, run: Run, tmp_path: Path) -> None:
+    parent = id_of(run("--plan-review", "--work-review"))
+    debate = hansard("show", parent, "--json").json["session"]["children"][0]
+    for words in (("show", "latest"), ("explain", "latest")):
+        result = hansard(*words)
+        assert f"hansard decide {debate} accept" in result.err, result
+    assert hansard("show", "latest", "--json").json["session"]["id"] == parent
+    assert hansard("decide", "latest", "accept").code == 6  # a review of the work follows
+    assert len(hansard("show", parent, "--json").json["session"]["children"]) > 1
+    assert hansard("show", "latest", "--json").json["session"]["id"] == parent
+    shared = hansard("share", "latest", "-o", str(tmp_path / "shared.html"))
+    assert shared.code == 0 and parent in (tmp_path / "shared.html").read_text()
+
+
 def test_messages_start_continue_and_reset_runs_of_their_origin(hansard: Hansard, scenario: Scenario) -> None:
     file = scenario({"planner": [PLAN], "judge": [*JUDGE, judged("아직", 문서=False)]})
     first = hansard("message", WORK, *TEAM, "--origin", "방", "--scenario", file)
