@@ -319,6 +319,7 @@ def move_file(source: Path, place: Path) -> None:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
+        place.unlink(missing_ok=True)  # as a rename replaces it; a link there is not followed
         if source.is_symlink():
             place.symlink_to(source.readlink())
         else:

@@ -64,6 +64,11 @@ def some_ran(counts: Iterable[RunnerCount]) -> bool:
     return any(count.ran is None or count.ran > 0 for count in counts)
 
 
+def calls_runner(command: str) -> bool:
+    """True if the command itself names a runner whose counts are known, so that it says how many tests it ran."""
+    return _CALLED.search(command) is not None
+
+
 def names_none(output: str) -> bool:
     """True if a known runner says that it found no test. After a failure, a count of 0 alone may mean that something
     did not compile or import."""
@@ -97,6 +102,11 @@ def _counts(output: str) -> Iterator[RunnerCount]:
                     break
 
 
+_CALLED: Final = re.compile(
+    r"(?:^|[\s/])(?:pytest|py\.test|unittest|nose2|jest|vitest|mocha|nextest|rspec|phpunit|ctest)(?=\s|$)"
+    r"|(?:^|[\s/])(?:go|cargo|dotnet|mvnw?|gradlew?)\s(?:[^;&|]*\s)?test(?=\s|$)"
+    r"|(?:^|[\s/])node\s(?:[^;&|]*\s)?--test(?=\s|$)"
+)
 _NONE: Final = re.compile(
     r"(?:=+ )?(?:no tests (?:ran|collected)(?:[ ,].*)?|\d+ deselected(?:, \d+ warnings?)?) in \d[\d.]*m?s.*"  # pytest
     r"|NO TESTS RAN(?: \(.*\))?|No tests found.*|No test files found.*|error: no tests to run|No tests were found!*"

@@ -75,6 +75,15 @@ def test_work_after_which_no_test_runs_fails(server: Server, tmp_path: Path) -> 
     assert session["report"]["weakened"][0] == lost
 
 
+def test_a_runner_that_says_nothing_any_more_has_lost_its_tests(server: Server, tmp_path: Path) -> None:
+    """The code under test ends the process with success, so that the runner says nothing."""
+    folder = project(tmp_path / "shop", **{"tests/test_shop.py": CASE.format(body="pass")})
+    session = run(server, folder, {"shop.py": "import os\n\nos._exit(0)\n"})
+    [failed] = only(events(server.client, session["id"]), "delivery.validation_failed")
+    assert failed["cause"] == "no_tests" and session["status"] == "failed"
+    assert {"what": "tests", "path": None, "before": 1, "after": 0} in failed["weakened"]
+
+
 def test_a_runner_that_fails_where_it_finds_no_test_has_lost_them(server: Server, tmp_path: Path) -> None:
     """As pytest does, with its exit code 5."""
     plain = "from shop import total\n\n\ndef test_total():\n    assert total([1, 2]) {sign} 3\n"

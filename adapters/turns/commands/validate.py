@@ -22,7 +22,16 @@ from adapters.turns.commands.clock import BudgetClock
 from adapters.turns.commands.coverage import AwaitedReport, WrittenReport
 from adapters.turns.commands.prepare import CommandPlaces, RepeatedPlace
 from adapters.turns.commands.run import CommandPlace, output_of, own_program, reasons_of, run_of, run_step
-from domain.checks.test_counts import NO_COUNTS, RunnerCount, counts_in, names_none, none_ran, some_ran, together
+from domain.checks.test_counts import (
+    NO_COUNTS,
+    RunnerCount,
+    calls_runner,
+    counts_in,
+    names_none,
+    none_ran,
+    some_ran,
+    together,
+)
 from domain.checks.weakening import Weakening
 from domain.delivery.validation import Baseline, failed_tests, not_startable, service_state, unready
 from domain.session.attempts import Failure
@@ -328,12 +337,15 @@ class WorkValidation:
         return series
 
     def _lost_its_tests(self, step: ValidationStep, finished: Finished) -> bool:
-        """True if the runner says that it ran no test, whatever its exit code, and it did before the work."""
+        """True if tests ran before the work, and the runner says now that it ran none, whatever its exit code, or says
+        nothing: code that is tested may end the process with success before any test runs."""
+        if finished.ended != "exit" or not some_ran(self._tests.get(step.command, ())):
+            return False
         output = output_of(finished)
-        is_empty = finished.ended == "exit" and none_ran(counts_in(output))
-        return (
-            is_empty and some_ran(self._tests.get(step.command, ())) and (not finished.exit_code or names_none(output))
-        )
+        counts = counts_in(output)
+        if not counts:
+            return not finished.exit_code and calls_runner(step.command)
+        return none_ran(counts) and (not finished.exit_code or names_none(output))
 
     async def again(
         self,

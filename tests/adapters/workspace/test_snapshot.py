@@ -46,6 +46,18 @@ def test_a_link_is_moved_to_another_file_system_as_a_link(tmp_path: Path, monkey
     assert str(place.readlink()) == "nowhere"
 
 
+def test_a_file_takes_the_place_of_a_link_on_another_file_system(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the link leads to is not touched."""
+    refuses(monkeypatch, errno.EXDEV)
+    other, place, content = tmp_path / "other", tmp_path / "place", source.read_bytes()
+    other.write_text("mine")
+    place.symlink_to(other)
+    move_file(source, place)
+    assert (place.is_symlink(), place.read_bytes(), other.read_text()) == (False, content, "mine")
+
+
 def test_a_file_that_cannot_be_moved_stays(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refuses(monkeypatch, errno.EACCES)
     with pytest.raises(PermissionError):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.checks.test_counts import counts_in, names_none, none_ran, some_ran
+from domain.checks.test_counts import calls_runner, counts_in, names_none, none_ran, some_ran
 
 RAN: list[tuple[str, str, int | None, int]] = [  # runner, output, ran, skipped
     ("pytest", "...\n3 passed, 1 skipped, 2 xfailed, 1 warning in 0.12s", 5, 1),
@@ -121,3 +121,24 @@ def test_a_runner_says_that_it_found_no_test(output: str) -> None:
 )
 def test_a_count_of_none_may_have_another_reason(output: str) -> None:
     assert not names_none(output)
+
+
+@pytest.mark.parametrize(
+    ("command", "calls"),
+    [
+        (".venv/bin/python -m pytest -q", True),
+        ("uv run pytest", True),
+        ("sh -c 'cd web && npx vitest run'", True),
+        ("go test ./...", True),
+        ("go -C api test ./...", True),
+        ("cargo +nightly test --all", True),
+        ("node --import tsx --test", True),
+        ("make test", False),
+        ("npm test", False),
+        ("go vet && ./test", False),
+        ("python tools/pytest_report.py", False),
+    ],
+)
+def test_a_command_that_names_its_runner(command: str, calls: bool) -> None:
+    """What it says of its tests can be expected; another program may change what it runs."""
+    assert calls_runner(command) is calls
