@@ -282,9 +282,11 @@ def test_a_page_needs_no_walk_through_the_table(many: SqliteViews) -> None:
 def test_a_session_is_of_the_repository_that_it_was_started_in_or_on(
     started_in: str | None, repository: str | None, is_of: bool
 ) -> None:
-    """Sessions of older versions only know the folder that they work on."""
+    """Sessions of older versions only know the folder that they work on. Nobody started what is part of another one."""
     with closing(sqlite3.connect(":memory:")) as db:
-        db.execute("CREATE TABLE overview (started_in TEXT, repository TEXT)")
-        db.execute("INSERT INTO overview VALUES (?, ?)", (started_in, repository))
+        db.execute("CREATE TABLE overview (started_in TEXT, repository TEXT, parent TEXT)")
+        db.execute("INSERT INTO overview VALUES (?, ?, 'orchestration-1')", (started_in, repository))
+        assert not db.execute(f"SELECT * FROM overview WHERE {HERE}", of_repository("/work/app")).fetchall()
+        db.execute("UPDATE overview SET parent = NULL")
         rows = db.execute(f"SELECT * FROM overview WHERE {HERE}", of_repository("/work/app"))
         assert (rows.fetchone() is not None) == is_of
