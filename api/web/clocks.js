@@ -140,7 +140,8 @@ function grow(drawing) {
 
 /** The ticks of a drawing that has grown. */
 function rule(drawing, begin, whole) {
-  const step = SECOND * (STEPS.find((seconds) => seconds * SECOND * TICKS >= whole) ?? Math.ceil(whole / SECOND / TICKS));
+  const most = Math.min(TICKS, Math.max(1, Math.floor(drawing.clientWidth / LABEL)));
+  const step = SECOND * (STEPS.find((seconds) => seconds * SECOND * most >= whole) ?? Math.ceil(whole / SECOND / most));
   if (drawing.dataset.step !== String(step)) {
     drawing.dataset.step = String(step);
     for (const old of drawing.querySelectorAll(".tick, line[x1]")) old.remove();

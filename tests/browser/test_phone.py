@@ -172,3 +172,22 @@ def test_a_conversation_opens_at_its_end_and_enter_sends(
             words.press("Enter")
         expect(page.locator(".said-by.is-person .typed").last).to_have_text("One more\nquestion")
         expect(page.locator(".said-by").last).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("name", ["root", "a-person-with-a-long-name"])
+def test_the_top_bar_is_one_row_on_a_phone(browser: Browser, server: Server, name: str) -> None:
+    """In English, which takes more room, with a number beside the decisions and the name of who is signed in."""
+    with browsing(browser, server.url, **PHONE) as site:
+        bar = site.tab("/").locator(".top")
+        bar.evaluate(
+            """(bar, name) => {
+                const link = Object.assign(document.createElement("a"), {className: "signed-in", href: "/login"});
+                link.textContent = name;
+                bar.querySelector(".sign-in-off").replaceWith(link);
+                const count = Object.assign(document.createElement("span"), {className: "count", textContent: "12"});
+                bar.querySelector('a[href$="decisions"]').append(count);
+            }""",
+            name,
+        )
+        expect(bar.locator(".signed-in")).to_be_visible()
+        assert bar.evaluate("(bar) => bar.offsetHeight") < 60
