@@ -145,7 +145,7 @@ def opened(note: str, key: Ed25519PublicKey) -> SignedHead:
 
 
 def noted(note: str) -> SignedHead | None:
-    """The checkpoint of a note, whoever signed it; None if it is none."""
+    """Returns the checkpoint in a note, whoever signed it; None if the note holds none."""
     return _checkpoint(note.partition("\n\n")[0])
 
 
