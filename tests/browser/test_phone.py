@@ -184,8 +184,7 @@ def test_the_top_bar_is_one_row_on_a_phone(browser: Browser, server: Server, nam
                 const link = Object.assign(document.createElement("a"), {className: "signed-in", href: "/login"});
                 link.textContent = name;
                 bar.querySelector(".sign-in-off").replaceWith(link);
-                const count = Object.assign(document.createElement("span"), {className: "count", textContent: "12"});
-                bar.querySelector('a[href$="decisions"]').append(count);
+                bar.querySelector(".needs-count").textContent = "12";
             }""",
             name,
         )
